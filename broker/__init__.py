@@ -1,0 +1,1 @@
+"""The running broker: server, connections, one file per Kafka API, settings."""
