@@ -1,0 +1,1 @@
+"""All tests; the folders mirror those of the product."""

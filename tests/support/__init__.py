@@ -1,0 +1,1 @@
+"""What several tests need: processes, clients, waiting."""
