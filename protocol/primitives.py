@@ -42,16 +42,14 @@ VARLONG_MAX_BYTES: Final = 10
 STRING_MAX_BYTES: Final = 0x7FFF
 TAG_MIN_BYTES: Final = 2
 
-POINTER_BYTES: Final = 9
-"""One list slot, with the eighth by which lists grow ahead."""
-
-INT8_ELEMENT: Final[ElementSize] = (1, POINTER_BYTES + 1 - CONTENT_FACTOR)
-INT16_ELEMENT: Final[ElementSize] = (2, POINTER_BYTES + 28 + 2 - 2 * CONTENT_FACTOR)
-INT32_ELEMENT: Final[ElementSize] = (4, POINTER_BYTES + 32 + 4 - 4 * CONTENT_FACTOR)
-INT64_ELEMENT: Final[ElementSize] = (8, POINTER_BYTES + 36 + 8 - 8 * CONTENT_FACTOR)
-UUID_ELEMENT: Final[ElementSize] = (16, POINTER_BYTES + 49 + 16 - 16 * CONTENT_FACTOR)
-STRING_ELEMENT: Final[ElementSize] = (2, POINTER_BYTES + 77 - 2 * CONTENT_FACTOR)
-COMPACT_STRING_ELEMENT: Final[ElementSize] = (1, POINTER_BYTES + 77 - CONTENT_FACTOR)
+INT8_ELEMENT: Final[ElementSize] = (1, 12 - CONTENT_FACTOR)
+INT16_ELEMENT: Final[ElementSize] = (2, 8 + 28 + 2 - 2 * CONTENT_FACTOR)
+INT32_ELEMENT: Final[ElementSize] = (4, 8 + 32 + 4 - 4 * CONTENT_FACTOR)
+INT64_ELEMENT: Final[ElementSize] = (8, 8 + 36 + 8 - 8 * CONTENT_FACTOR)
+UUID_ELEMENT: Final[ElementSize] = (16, 12 + 49 - 16 * CONTENT_FACTOR)
+STRING_ELEMENT: Final[ElementSize] = (2, 12 + 61 - 2 * CONTENT_FACTOR)
+COMPACT_STRING_ELEMENT: Final[ElementSize] = (1, 12 + 61 - CONTENT_FACTOR)
+"""The slot in the list (12 bytes where lists grow ahead), the object, and copies on the way."""
 
 _INT8: Final = Struct(">b")
 _INT16: Final = Struct(">h")
@@ -298,7 +296,7 @@ class Reader:
         return count if count == -1 else self.admit(count, element)
 
     def int8_list(self, count: int) -> list[int]:
-        return list(map(_INT8_VALUES.__getitem__, self.take(count)))
+        return [_INT8_VALUES[byte] for byte in self.take(count)]
 
     def int16_list(self, count: int) -> list[int]:
         return self._integers("h", 2 * count)
@@ -467,6 +465,28 @@ class Writer:
         else:
             self.compact_bytes(value)
 
+    def int8_list(self, values: list[int]) -> None:
+        self._integers("b", values)
+
+    def int16_list(self, values: list[int]) -> None:
+        self._integers("h", values)
+
+    def int32_list(self, values: list[int]) -> None:
+        self._integers("i", values)
+
+    def int64_list(self, values: list[int]) -> None:
+        self._integers("q", values)
+
+    def _integers(self, typecode: str, values: list[int]) -> None:
+        packed = array(typecode, values)
+        if _IS_LITTLE_ENDIAN:
+            packed.byteswap()
+        self.buffer += packed.tobytes()
+
+    def uuid_list(self, values: list[bytes]) -> None:
+        for value in values:
+            self.uuid(value)
+
     def count(self, count: int) -> None:
         self.int32(count)
 
@@ -483,11 +503,13 @@ class Writer:
         """Write the byte in front of a nullable struct."""
         self.int8(1 if is_present else -1)
 
-    def tagged_field(self, number: int, value: Writer) -> None:
-        """Write one tagged field whose value was written apart."""
-        self.unsigned_varint(number)
-        self.unsigned_varint(len(value.buffer))
-        self.buffer += value.buffer
+    def tagged_fields(self, values: list[tuple[int, Writer]]) -> None:
+        """Write a section of tagged fields whose values were written apart."""
+        self.unsigned_varint(len(values))
+        for number, value in values:
+            self.unsigned_varint(number)
+            self.unsigned_varint(len(value.buffer))
+            self.buffer += value.buffer
 
     def empty_tagged_fields(self) -> None:
         self.buffer.append(0)
