@@ -7,6 +7,7 @@ import pytest
 
 from tests.wire.support import messages
 from tests.wire.support.connection import Connection, frame, request_header
+from tests.wire.support.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 
 VERSIONS = range(5)
 FLEXIBLE_VERSIONS = range(3, 5)
@@ -32,8 +33,6 @@ NEEDED_RANGES = {
     75: (0, 0),
 }
 TELEMETRY_KEYS = {71, 72}
-UNSUPPORTED_VERSION = 35
-INVALID_REQUEST = 42
 
 
 def ask(connection: Connection, version: int, *, name: str = "wire", number: str = "1.0") -> Any:

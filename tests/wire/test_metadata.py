@@ -8,16 +8,18 @@ import pytest
 from tests.wire.support import requests
 from tests.wire.support.broker import Broker, poll_until
 from tests.wire.support.connection import Connection
+from tests.wire.support.error_codes import (
+    INVALID_REQUEST,
+    INVALID_TOPIC,
+    LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from tests.wire.support.requests import NO_ID, Topic
 
 VERSIONS = range(14)
 PARTITIONS = 3
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
-LEADER_NOT_AVAILABLE = 5
-INVALID_TOPIC = 17
-INVALID_REQUEST = 42
-UNKNOWN_TOPIC_ID = 100
 
 BAD_NAMES = ["", ".", "..", "a b", "a/b", "\u00fc", "x" * 250, "a:b", "new\nline"]
 

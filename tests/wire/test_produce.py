@@ -8,17 +8,18 @@ import pytest
 from tests.wire.support import batches, requests
 from tests.wire.support.broker import Broker
 from tests.wire.support.connection import Connection
+from tests.wire.support.error_codes import (
+    CORRUPT_MESSAGE,
+    INVALID_RECORD,
+    INVALID_REQUIRED_ACKS,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from tests.wire.support.requests import Topic
 
 VERSIONS = range(3, 14)
 ID_VERSION = 13
-
-CORRUPT_MESSAGE = 2
-UNKNOWN_TOPIC_OR_PARTITION = 3
-INVALID_REQUIRED_ACKS = 21
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
-INVALID_RECORD = 87
-UNKNOWN_TOPIC_ID = 100
 
 
 @pytest.fixture

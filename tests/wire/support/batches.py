@@ -37,6 +37,7 @@ CRC_COVERS_FROM = 21
 LOG_OVERHEAD_BYTES = 12
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+CODEC_BITS = 0x07
 LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
@@ -81,6 +82,8 @@ def build(
         if builder.append(offset, record.timestamp, record.key, record.value, headers) is None:
             raise AssertionError("the builder refused a record")
     batch = bytes(builder.build())
+    if header_of(batch)["attributes"] & CODEC_BITS != (NONE if codec == SNAPPY else codec):
+        raise AssertionError("too little to compress: the builder kept the records plain")
     return (
         compressed(batch, SNAPPY, snappy_block(batch[HEADER.size :])) if codec == SNAPPY else batch
     )
@@ -100,7 +103,7 @@ def snappy_xerial(data: bytes, *, chunks: int = 1) -> bytes:
 
 def compressed(batch: bytes, codec: int, payload: bytes) -> bytes:
     """The same batch with this codec and these bytes for its records."""
-    attributes = header_of(batch)["attributes"] & ~0x07 | codec
+    attributes = header_of(batch)["attributes"] & ~CODEC_BITS | codec
     return patched(batch[: HEADER.size] + payload, attributes=attributes)
 
 
