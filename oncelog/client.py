@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from oncelog.errors import EXIT_USAGE, CommandError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Producer
+    from confluent_kafka import Consumer, Producer
     from confluent_kafka.admin import AdminClient
 
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
@@ -119,12 +119,12 @@ def kafka_errors(what: str, fix: str = "") -> Iterator[None]:
         raise CommandError(what, str(error), fix, exit_code=EXIT_USAGE) from None
 
 
-def explain(error: KafkaError | object) -> str:
+def explain(error: object) -> str:
     """An error's own sentence; librdkafka says 'Local:' and 'Broker:' for which side found it."""
-    text = error.str() if hasattr(error, "str") else str(error)
-    for prefix in ("Local: ", "Broker: "):
-        text = text.replace(prefix, "")
-    return str(text)
+    from confluent_kafka import KafkaError
+
+    text = error.str() if isinstance(error, KafkaError) else str(error)
+    return text.replace("Local: ", "").replace("Broker: ", "")
 
 
 def _ignore(_error: object) -> None:

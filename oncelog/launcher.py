@@ -32,18 +32,22 @@ class Finding(Protocol):
     @property
     def severity(self) -> str:
         """One of `ok`, `warning` and `error`."""
+        ...
 
     @property
     def where(self) -> str:
         """The file, with a position where there is one."""
+        ...
 
     @property
     def what(self) -> str:
         """What was found."""
+        ...
 
     @property
     def fix(self) -> str:
         """What to do about it; may be empty."""
+        ...
 
 
 def load_settings(

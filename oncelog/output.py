@@ -34,7 +34,7 @@ class Output:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="bold")
         for key, heading in columns.items():
             numeric = bool(rows) and all(_is_number(row[key]) for row in rows)
             # Without a terminal nothing is cut off or folded: a script may read the lines.

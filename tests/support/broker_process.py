@@ -24,7 +24,7 @@ LOG_TAIL_LINES: Final = 30
 READY_LINE: Final = re.compile(rb"^oncelog ready\b.*\bkafka=(\S+):(\d+)", re.MULTILINE)
 
 
-class BrokerFailed(Exception):
+class BrokerProcessError(Exception):
     """The broker did not start or stop as it should; the message holds the end of its log."""
 
 
@@ -104,7 +104,7 @@ class BrokerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise BrokerFailed(self._with_log("the broker did not stop on SIGTERM")) from None
+            raise BrokerProcessError(self._with_log("the broker did not stop on SIGTERM")) from None
         finally:
             self._process = None
         return code
@@ -138,7 +138,7 @@ class BrokerProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            raise BrokerFailed("the broker has not been started")
+            raise BrokerProcessError("the broker has not been started")
         return self._process
 
     def _wait_until_ready(self, log_offset: int) -> tuple[str, int]:
@@ -151,10 +151,12 @@ class BrokerProcess:
                 return os.fsdecode(found[1]), int(found[2])
             if ended:
                 self._process = None
-                raise BrokerFailed(self._with_log(f"the broker ended with {process.returncode}"))
+                raise BrokerProcessError(
+                    self._with_log(f"the broker ended with {process.returncode}")
+                )
             time.sleep(POLL_INTERVAL_S)
         self.kill()
-        raise BrokerFailed(self._with_log(f"the broker was not ready in {READY_TIMEOUT_S} s"))
+        raise BrokerProcessError(self._with_log(f"the broker was not ready in {READY_TIMEOUT_S} s"))
 
     def _log_from(self, offset: int) -> bytes:
         with self.log_file.open("rb") as log:
