@@ -16,45 +16,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 from struct import error as struct_error
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from crc32c import crc32c
 
 from protocol.errors import ProtocolError
+from protocol.primitives import Buffer
 
-ReadableBuffer = bytes | bytearray | memoryview
-WritableBuffer = bytearray | memoryview
+WritableBuffer: TypeAlias = bytearray | memoryview
 
-HEADER_BYTES = 61
+HEADER_BYTES: Final = 61
 # Base offset and batch length: what the batch length does not count.
-LENGTH_PREFIX_BYTES = 12
-MIN_BATCH_LENGTH = HEADER_BYTES - LENGTH_PREFIX_BYTES
-CURRENT_MAGIC = 2
+LENGTH_PREFIX_BYTES: Final = 12
+MIN_BATCH_LENGTH: Final = HEADER_BYTES - LENGTH_PREFIX_BYTES
+CURRENT_MAGIC: Final = 2
 
-CODEC_MASK = 0x07
-LOG_APPEND_TIME_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
+CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-MAX_SEQUENCE = 2**31 - 1
+NO_TIMESTAMP: Final = -1
+NO_LEADER_EPOCH: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+MAX_SEQUENCE: Final = 2**31 - 1
 
-LENGTH_AT = 8
-LEADER_EPOCH_AT = 12
-MAGIC_AT = 16
-CRC_AT = 17
-ATTRIBUTES_AT = 21
-MAX_TIMESTAMP_AT = 35
+LENGTH_AT: Final = 8
+LEADER_EPOCH_AT: Final = 12
+MAGIC_AT: Final = 16
+CRC_AT: Final = 17
+ATTRIBUTES_AT: Final = 21
+MAX_TIMESTAMP_AT: Final = 35
 
-HEADER = Struct(">qiibIhiqqqhii")
-_INT16 = Struct(">h")
-_INT32 = Struct(">i")
-_UINT32 = Struct(">I")
-_INT64 = Struct(">q")
+HEADER: Final = Struct(">qiibIhiqqqhii")
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_UINT32: Final = Struct(">I")
+_INT64: Final = Struct(">q")
 
 _unpack_header = HEADER.unpack_from
 _new_tuple = tuple.__new__
@@ -115,7 +116,7 @@ class BatchHeader(NamedTuple):
         return (self.base_sequence + self.last_offset_delta) & MAX_SEQUENCE
 
 
-def read_header(buffer: ReadableBuffer, at: int = 0) -> BatchHeader:
+def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
     """Reads the header at `at`; the batch itself need not be in the buffer.
 
     Only the length is checked, since everybody walks by it. Magic, counts and CRC are left to the
@@ -130,12 +131,12 @@ def read_header(buffer: ReadableBuffer, at: int = 0) -> BatchHeader:
     return header
 
 
-def crc_of(buffer: ReadableBuffer, at: int, size: int) -> int:
+def crc_of(buffer: Buffer, at: int, size: int) -> int:
     """CRC-32C of the whole batch of `size` bytes at `at`, computed without copying it."""
     return crc32c(memoryview(buffer)[at + ATTRIBUTES_AT : at + size])
 
 
-def crc_is_valid(buffer: ReadableBuffer, at: int, header: BatchHeader) -> bool:
+def crc_is_valid(buffer: Buffer, at: int, header: BatchHeader) -> bool:
     """Whether the batch lies whole in the buffer and its bytes are those its sender summed up."""
     size = header[1] + LENGTH_PREFIX_BYTES
     return at + size <= len(buffer) and crc_of(buffer, at, size) == header[4]
@@ -150,7 +151,7 @@ def set_base_offset_and_epoch(buffer: WritableBuffer, at: int, offset: int, epoc
 def set_max_timestamp(buffer: WritableBuffer, at: int, timestamp: int) -> None:
     """Corrects a max timestamp the producer got wrong, in place, and the CRC with it."""
     _INT64.pack_into(buffer, at + MAX_TIMESTAMP_AT, timestamp)
-    _reseal(buffer, at)
+    seal(buffer, at)
 
 
 def set_log_append_time(buffer: WritableBuffer, at: int, timestamp: int) -> None:
@@ -158,17 +159,18 @@ def set_log_append_time(buffer: WritableBuffer, at: int, timestamp: int) -> None
     (attributes,) = _INT16.unpack_from(buffer, at + ATTRIBUTES_AT)
     _INT16.pack_into(buffer, at + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME_BIT)
     _INT64.pack_into(buffer, at + MAX_TIMESTAMP_AT, timestamp)
-    _reseal(buffer, at)
+    seal(buffer, at)
 
 
-def _reseal(buffer: WritableBuffer, at: int) -> None:
+def seal(buffer: WritableBuffer, at: int) -> None:
+    """Writes the CRC of the batch at `at`, which must lie whole in the buffer."""
     header = read_header(buffer, at)
     if at + header.size_bytes > len(buffer):
         raise ProtocolError("record batch is cut off: its CRC cannot be computed")
     _UINT32.pack_into(buffer, at + CRC_AT, crc_of(buffer, at, header.size_bytes))
 
 
-def walk_batches(buffer: ReadableBuffer) -> Iterator[tuple[int, BatchHeader]]:
+def walk_batches(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
     """Positions and headers of the whole batches in the buffer, in order.
 
     Stops in front of an incomplete batch at the end, as every reader of a cut log does; a length no
