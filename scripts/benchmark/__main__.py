@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from scripts.apache_kafka import KAFKA_VERSION
+from scripts.apache_kafka import KAFKA_VERSION, ApacheKafkaError
 from scripts.benchmark import machine, plot, report, table
 from scripts.benchmark.catalogue import client_works, is_chosen, node_works, scale_of
 from scripts.benchmark.runner import Plan, Runner
@@ -160,7 +160,10 @@ def main(
             console.print(f"[yellow]{line}[/]")
         context |= {"kafka": KAFKA_VERSION, "rounds": rounds, "quick": quick}
         begin = time.monotonic()
-        samples = _run(plan, console)
+        try:
+            samples = _run(plan, console)
+        except (ApacheKafkaError, RuntimeError, TimeoutError) as error:
+            raise click.ClickException(str(error)) from error
         context["run_minutes"] = round((time.monotonic() - begin) / 60, 1)
     rows, verdicts = _show(console, plan, context, samples)
     if json_path:

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts.apache_kafka import ApacheKafkaError
+from scripts.apache_kafka import ApacheKafkaError, answers_api_versions
 from scripts.benchmark.client import FAILURES
 from scripts.benchmark.summary import Sample
 from scripts.benchmark.system import ROOT, Node, System
@@ -130,6 +130,8 @@ def run_client(
     name: str, node: Node, is_quick: bool, timeout_s: float = CLIENT_TIMEOUT_S
 ) -> tuple[dict[str, float], str | None]:
     """Run one work in a client process: its measures, or why there are none."""
+    if not answers_api_versions(node.host, node.port):
+        return {}, "the broker does not answer"
     command = [sys.executable, "-m", "scripts.benchmark.client", name, node.bootstrap]
     command += [str(node.pid), *(["--quick"] if is_quick else [])]
     process = subprocess.Popen(
