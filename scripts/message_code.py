@@ -2,22 +2,29 @@
 
 Owns the shape of the generated classes. It must never know where schemas come from nor where
 the source goes.
-
-The unit of work is a step: for each interval of versions, the lines that a field needs there.
-Neighbouring steps that split the versions at the same places share their `if`, and runs of
-fixed-size fields inside one branch share one struct format.
 """
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from scripts.message_memory import element_size
-from scripts.message_schema import Field, Message, Struct, Versions, all_versions
+from scripts.message_schema import Field, Message, Struct, all_versions
+from scripts.message_steps import (
+    INDENT,
+    Default,
+    Fixed,
+    Line,
+    Step,
+    chain,
+    common_tail,
+    flat,
+    indented,
+    intervals,
+    merged,
+)
 
-INDENT = "    "
 LINE_LENGTH = 100
 
 FORMATS = {
@@ -41,19 +48,6 @@ PYTHON_TYPES = {
 }
 LISTS = ("int8", "int16", "int32", "int64", "uuid")
 """Element types of arrays that the Reader takes in one go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A line yet to be: one fixed-size attribute, read or written along with its neighbours."""
-
-    format: str
-    attribute: str
-
-
-Line = str | Fixed
-Branch = tuple[Versions, tuple[Line, ...]]
-Step = list[Branch]
 
 
 class MessageCode:
@@ -179,7 +173,7 @@ class MessageCode:
     def _decode(self, struct: Struct) -> list[str]:
         lines = [*self._version_check(struct), "self = cls.__new__(cls)"]
         for step in merged(self._steps(struct, self._read, self._absent)):
-            lines += self._chain(step, struct.versions, self._unpack)
+            lines += chain(step, struct.versions, self._unpack)
         lines += self._tag_section(struct, self._read_tags, ["reader.skip_tagged_fields()"])
         head = ["", "@classmethod", "def decode(cls, reader: Reader, version: int) -> Self:"]
         return [*head, *indented([*lines, "return self"], 1)]
@@ -212,7 +206,7 @@ class MessageCode:
         return [step for step in steps if any(lines for _, lines in step)]
 
     def _absent(self, item: Field) -> list[Line]:
-        return [f"self.{item.name} = {self._default(item)}"]
+        return [Default(f"self.{item.name} = {self._default(item)}")]
 
     def _prefix(self, item: Field, version: int) -> str:
         compact = "compact_" if self.message.is_flexible(version) else ""
@@ -270,7 +264,7 @@ class MessageCode:
         for version in all_versions(struct.versions):
             is_flexible = self.message.is_flexible(version)
             branches[version] = [*(known(struct, version) or unknown)] if is_flexible else []
-        return self._chain(intervals(branches), struct.versions, self._unpack)
+        return chain(intervals(branches), struct.versions, self._unpack)
 
     def _read_tags(self, struct: Struct, version: int) -> list[str]:
         tagged = tags(struct, version)
@@ -280,7 +274,7 @@ class MessageCode:
         for position, item in enumerate(tagged):
             branch = "elif" if position else "if"
             lines.append(f"{INDENT}{branch} number == {item.tag}:")
-            lines += indented(self._flat(self._read(item, version), self._unpack), 2)
+            lines += indented(flat(self._read(item, version), self._unpack), 2)
         lines += [f"{INDENT}else:", f"{INDENT * 2}reader.position = end"]
         return [*lines, f"{INDENT}reader.end_tag(end)"]
 
@@ -290,7 +284,7 @@ class MessageCode:
         lines = self._version_check(struct)
         body: list[str] = []
         for step in merged(self._steps(struct, self._write, lambda _: [])):
-            body += self._chain(step, struct.versions, self._pack)
+            body += chain(step, struct.versions, self._pack)
         body += self._tag_section(struct, self._write_tags, ["buffer.append(0)"])
         if any(line.lstrip().startswith("buffer") for line in body):
             lines.append("buffer = writer.buffer")
@@ -363,7 +357,7 @@ class MessageCode:
 
     def _write_tag(self, item: Field, version: int) -> list[str]:
         lines = self._write(item, version, "value")
-        return self._flat(lines, lambda run: f"value.{self._pack(run)}")
+        return flat(lines, lambda run: f"value.{self._pack(run)}")
 
     def _differs(self, item: Field, value: str) -> str:
         """A test whether a tagged field must be written: Kafka leaves out defaults."""
@@ -376,39 +370,6 @@ class MessageCode:
             return value
         return f"{value} != {default}"
 
-    # Putting lines together.
-
-    def _chain(
-        self, step: Step, versions: Versions, join: Callable[[list[Fixed]], str]
-    ) -> list[str]:
-        """An if-elif-else over the versions, newest first."""
-        if len(step) == 1:
-            return self._flat(list(step[0][1]), join)
-        lines: list[str] = []
-        upper = versions[1]
-        for (first, last), body in reversed(step):
-            if not body:
-                continue
-            test = condition((first, last), (versions[0], upper))
-            opening = f"{'elif' if lines else 'if'} {test}:" if test else "else:"
-            lines += [opening, *indented(self._flat(list(body), join), 1)]
-            # Only where branches touch does a failed test above also say "older than that".
-            upper = first - 1 if last == upper else upper
-        return lines
-
-    def _flat(self, body: list[Line], join: Callable[[list[Fixed]], str]) -> list[str]:
-        lines: list[str] = []
-        run: list[Fixed] = []
-        for line in body:
-            if isinstance(line, Fixed):
-                run.append(line)
-                continue
-            if run:
-                lines.append(join(run))
-                run = []
-            lines.append(line)
-        return [*lines, join(run)] if run else lines
-
 
 def tags(struct: Struct, version: int) -> list[Field]:
     """The fields that are tagged in `version`, in the order in which they must be written."""
@@ -416,58 +377,8 @@ def tags(struct: Struct, version: int) -> list[Field]:
     return sorted(found, key=lambda item: item.tag or 0)
 
 
-def intervals(branches: dict[int, list[Line]]) -> Step:
-    """Join neighbouring versions with equal lines."""
-    step: Step = []
-    for version, lines in branches.items():
-        if step and step[-1][1] == tuple(lines):
-            step[-1] = ((step[-1][0][0], version), tuple(lines))
-        else:
-            step.append(((version, version), tuple(lines)))
-    return step
-
-
-def common_tail(bodies: list[list[Line]]) -> list[Line]:
-    """The last lines that all bodies share, if they make sense outside the branches."""
-    size = 0
-    while all(len(body) > size and body[~size] == bodies[0][~size] for body in bodies):
-        size += 1
-    tail = bodies[0][len(bodies[0]) - size :]
-    while tail and isinstance(tail[0], str) and tail[0].startswith((INDENT, "else")):
-        tail = tail[1:]
-    return tail
-
-
-def merged(steps: list[Step]) -> list[Step]:
-    """Join neighbours that split the versions alike."""
-    result: list[Step] = []
-    for step in steps:
-        if result and [branch[0] for branch in result[-1]] == [branch[0] for branch in step]:
-            pairs = zip(result[-1], step, strict=True)
-            result[-1] = [(one[0], one[1] + two[1]) for one, two in pairs]
-        else:
-            result.append(step)
-    return result
-
-
-def condition(versions: Versions, possible: Versions) -> str:
-    """A test for `versions`, given that the version is among the `possible` ones."""
-    (first, last), (lowest, highest) = versions, possible
-    if first <= lowest and last >= highest:
-        return ""
-    if last >= highest:
-        return f"version >= {first}"
-    if first <= lowest:
-        return f"version <= {last}"
-    return f"version == {first}" if first == last else f"{first} <= version <= {last}"
-
-
 def layout_name(layout: str) -> str:
     return "_" + layout.replace("?", "o").replace("16s", "u")
-
-
-def indented(lines: list[str], depth: int) -> list[str]:
-    return [INDENT * depth + line if line else line for line in lines]
 
 
 def wrapped(head: str, items: list[str], tail: str, depth: int) -> list[str]:

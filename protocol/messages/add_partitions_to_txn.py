@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ElementSize, Reader, Writer
 
-_h = Struct(">h")
 _i = Struct(">i")
 _ih = Struct(">ih")
 _qh = Struct(">qh")
@@ -330,15 +329,15 @@ class AddPartitionsToTxnResponse(ApiMessage):
         if not 0 <= version <= 5:
             raise unsupported(AddPartitionsToTxnResponse, version)
         self = cls.__new__(cls)
-        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 4:
-            (self.error_code,) = reader.unpack(_h)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
             count = reader.compact_count(AddPartitionsToTxnResponse.AddPartitionsToTxnResult.ELEMENT_SIZES[version])
             decode_results_by_transaction = AddPartitionsToTxnResponse.AddPartitionsToTxnResult.decode
             self.results_by_transaction = [decode_results_by_transaction(reader, version) for _ in range(count)]
         else:
             self.error_code = 0
             self.results_by_transaction = []
+            (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 4:
             self.results_by_topic_v3_and_below = []
         elif version >= 3:
@@ -357,12 +356,13 @@ class AddPartitionsToTxnResponse(ApiMessage):
         if not 0 <= version <= 5:
             raise unsupported(AddPartitionsToTxnResponse, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.throttle_time_ms)
         if version >= 4:
-            buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
             writer.compact_count(len(self.results_by_transaction))
             for results_by_transaction_item in self.results_by_transaction:
                 results_by_transaction_item.encode(writer, version)
+        else:
+            buffer += _i.pack(self.throttle_time_ms)
         if version == 3:
             writer.compact_count(len(self.results_by_topic_v3_and_below))
             for results_by_topic_v3_and_below_item in self.results_by_topic_v3_and_below:

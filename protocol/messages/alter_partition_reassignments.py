@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ElementSize, Reader, Writer
 
-_o = Struct(">?")
-_h = Struct(">h")
 _i = Struct(">i")
+_io = Struct(">i?")
+_ioh = Struct(">i?h")
 _ih = Struct(">ih")
 
 
@@ -104,11 +104,11 @@ class AlterPartitionReassignmentsRequest(ApiMessage):
         if not 0 <= version <= 1:
             raise unsupported(AlterPartitionReassignmentsRequest, version)
         self = cls.__new__(cls)
-        (self.timeout_ms,) = reader.unpack(_i)
         if version >= 1:
-            (self.allow_replication_factor_change,) = reader.unpack(_o)
+            self.timeout_ms, self.allow_replication_factor_change = reader.unpack(_io)
         else:
             self.allow_replication_factor_change = True
+            (self.timeout_ms,) = reader.unpack(_i)
         count = reader.compact_count(AlterPartitionReassignmentsRequest.ReassignableTopic.ELEMENT_SIZES[version])
         decode_topics = AlterPartitionReassignmentsRequest.ReassignableTopic.decode
         self.topics = [decode_topics(reader, version) for _ in range(count)]
@@ -119,9 +119,10 @@ class AlterPartitionReassignmentsRequest(ApiMessage):
         if not 0 <= version <= 1:
             raise unsupported(AlterPartitionReassignmentsRequest, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.timeout_ms)
         if version >= 1:
-            buffer += _o.pack(self.allow_replication_factor_change)
+            buffer += _io.pack(self.timeout_ms, self.allow_replication_factor_change)
+        else:
+            buffer += _i.pack(self.timeout_ms)
         writer.compact_count(len(self.topics))
         for topics_item in self.topics:
             topics_item.encode(writer, version)
@@ -224,12 +225,11 @@ class AlterPartitionReassignmentsResponse(ApiMessage):
         if not 0 <= version <= 1:
             raise unsupported(AlterPartitionReassignmentsResponse, version)
         self = cls.__new__(cls)
-        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 1:
-            (self.allow_replication_factor_change,) = reader.unpack(_o)
+            self.throttle_time_ms, self.allow_replication_factor_change, self.error_code = reader.unpack(_ioh)
         else:
             self.allow_replication_factor_change = True
-        (self.error_code,) = reader.unpack(_h)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         self.error_message = reader.compact_nullable_string()
         count = reader.compact_count(AlterPartitionReassignmentsResponse.ReassignableTopicResponse.ELEMENT_SIZES[version])
         decode_responses = AlterPartitionReassignmentsResponse.ReassignableTopicResponse.decode
@@ -241,10 +241,10 @@ class AlterPartitionReassignmentsResponse(ApiMessage):
         if not 0 <= version <= 1:
             raise unsupported(AlterPartitionReassignmentsResponse, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.throttle_time_ms)
         if version >= 1:
-            buffer += _o.pack(self.allow_replication_factor_change)
-        buffer += _h.pack(self.error_code)
+            buffer += _ioh.pack(self.throttle_time_ms, self.allow_replication_factor_change, self.error_code)
+        else:
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
         writer.compact_nullable_string(self.error_message)
         writer.compact_count(len(self.responses))
         for responses_item in self.responses:

@@ -204,13 +204,17 @@ class ApiVersionsResponse(ApiMessage):
         decode_api_keys = ApiVersionsResponse.ApiVersion.decode
         self.api_keys = [decode_api_keys(reader, version) for _ in range(count)]
         if version >= 1:
+            self.supported_features = []
+            self.finalized_features_epoch = -1
+            self.finalized_features = []
+            self.zk_migration_ready = False
             (self.throttle_time_ms,) = reader.unpack(_i)
         else:
             self.throttle_time_ms = 0
-        self.supported_features = []
-        self.finalized_features_epoch = -1
-        self.finalized_features = []
-        self.zk_migration_ready = False
+            self.supported_features = []
+            self.finalized_features_epoch = -1
+            self.finalized_features = []
+            self.zk_migration_ready = False
         if version >= 3:
             for _ in range(reader.tag_count()):
                 number, end = reader.tag()

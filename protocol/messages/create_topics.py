@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ZERO_UUID, ElementSize, Reader, Writer
 
-_u = Struct(">16s")
+_uh = Struct(">16sh")
 _obo = Struct(">?b?")
 _h = Struct(">h")
 _i = Struct(">i")
@@ -266,21 +266,22 @@ class CreateTopicsResponse(ApiMessage):
             else:
                 self.name = reader.string()
             if version >= 7:
-                (self.topic_id,) = reader.unpack(_u)
+                self.topic_id, self.error_code = reader.unpack(_uh)
             else:
                 self.topic_id = ZERO_UUID
-            (self.error_code,) = reader.unpack(_h)
+                (self.error_code,) = reader.unpack(_h)
             if version >= 5:
                 self.error_message = reader.compact_nullable_string()
             else:
                 self.error_message = reader.nullable_string()
-            self.topic_config_error_code = 0
             if version >= 5:
+                self.topic_config_error_code = 0
                 self.num_partitions, self.replication_factor = reader.unpack(_ih)
                 count = reader.compact_nullable_count(CreateTopicsResponse.CreatableTopicConfigs.ELEMENT_SIZES[version])
                 decode_configs = CreateTopicsResponse.CreatableTopicConfigs.decode
                 self.configs = None if count < 0 else [decode_configs(reader, version) for _ in range(count)]
             else:
+                self.topic_config_error_code = 0
                 self.num_partitions = -1
                 self.replication_factor = -1
                 self.configs = []
@@ -302,8 +303,9 @@ class CreateTopicsResponse(ApiMessage):
             else:
                 writer.string(self.name)
             if version >= 7:
-                buffer += _u.pack(self.topic_id)
-            buffer += _h.pack(self.error_code)
+                buffer += _uh.pack(self.topic_id, self.error_code)
+            else:
+                buffer += _h.pack(self.error_code)
             if version >= 5:
                 writer.compact_nullable_string(self.error_message)
                 buffer += _ih.pack(self.num_partitions, self.replication_factor)

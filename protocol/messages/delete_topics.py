@@ -18,6 +18,7 @@ from protocol.primitives import (
 )
 
 _u = Struct(">16s")
+_uh = Struct(">16sh")
 _h = Struct(">h")
 _i = Struct(">i")
 
@@ -152,10 +153,10 @@ class DeleteTopicsResponse(ApiMessage):
             else:
                 self.name = reader.string()
             if version >= 6:
-                (self.topic_id,) = reader.unpack(_u)
+                self.topic_id, self.error_code = reader.unpack(_uh)
             else:
                 self.topic_id = ZERO_UUID
-            (self.error_code,) = reader.unpack(_h)
+                (self.error_code,) = reader.unpack(_h)
             if version >= 5:
                 self.error_message = reader.compact_nullable_string()
             else:
@@ -173,8 +174,9 @@ class DeleteTopicsResponse(ApiMessage):
             else:
                 writer.string(required(self.name))
             if version >= 6:
-                buffer += _u.pack(self.topic_id)
-            buffer += _h.pack(self.error_code)
+                buffer += _uh.pack(self.topic_id, self.error_code)
+            else:
+                buffer += _h.pack(self.error_code)
             if version >= 5:
                 writer.compact_nullable_string(self.error_message)
             if version >= 4:

@@ -10,6 +10,8 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import ElementSize, Reader, Writer
 
 _o = Struct(">?")
+_ob = Struct(">?b")
+_obo = Struct(">?b?")
 _b = Struct(">b")
 _i = Struct(">i")
 _ih = Struct(">ih")
@@ -43,15 +45,15 @@ class DescribeClusterRequest(ApiMessage):
         if not 0 <= version <= 2:
             raise unsupported(DescribeClusterRequest, version)
         self = cls.__new__(cls)
-        (self.include_cluster_authorized_operations,) = reader.unpack(_o)
-        if version >= 1:
-            (self.endpoint_type,) = reader.unpack(_b)
+        if version >= 2:
+            self.include_cluster_authorized_operations, self.endpoint_type, self.include_fenced_brokers = reader.unpack(_obo)
+        elif version >= 1:
+            self.include_fenced_brokers = False
+            self.include_cluster_authorized_operations, self.endpoint_type = reader.unpack(_ob)
         else:
             self.endpoint_type = 1
-        if version >= 2:
-            (self.include_fenced_brokers,) = reader.unpack(_o)
-        else:
             self.include_fenced_brokers = False
+            (self.include_cluster_authorized_operations,) = reader.unpack(_o)
         reader.skip_tagged_fields()
         return self
 
@@ -59,11 +61,12 @@ class DescribeClusterRequest(ApiMessage):
         if not 0 <= version <= 2:
             raise unsupported(DescribeClusterRequest, version)
         buffer = writer.buffer
-        buffer += _o.pack(self.include_cluster_authorized_operations)
-        if version >= 1:
-            buffer += _b.pack(self.endpoint_type)
         if version >= 2:
-            buffer += _o.pack(self.include_fenced_brokers)
+            buffer += _obo.pack(self.include_cluster_authorized_operations, self.endpoint_type, self.include_fenced_brokers)
+        elif version >= 1:
+            buffer += _ob.pack(self.include_cluster_authorized_operations, self.endpoint_type)
+        else:
+            buffer += _o.pack(self.include_cluster_authorized_operations)
         buffer.append(0)
 
 

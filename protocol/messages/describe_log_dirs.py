@@ -9,11 +9,12 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ElementSize, Reader, Writer
 
-_o = Struct(">?")
 _h = Struct(">h")
 _i = Struct(">i")
+_ih = Struct(">ih")
 _iqqo = Struct(">iqq?")
 _qq = Struct(">qq")
+_qqo = Struct(">qq?")
 
 
 class DescribeLogDirsRequest(ApiMessage):
@@ -159,14 +160,14 @@ class DescribeLogDirsResponse(ApiMessage):
                 count = reader.count(DescribeLogDirsResponse.DescribeLogDirsTopic.ELEMENT_SIZES[version])
             decode_topics = DescribeLogDirsResponse.DescribeLogDirsTopic.decode
             self.topics = [decode_topics(reader, version) for _ in range(count)]
-            if version >= 4:
+            if version >= 5:
+                self.total_bytes, self.usable_bytes, self.is_cordoned = reader.unpack(_qqo)
+            elif version >= 4:
+                self.is_cordoned = False
                 self.total_bytes, self.usable_bytes = reader.unpack(_qq)
             else:
                 self.total_bytes = -1
                 self.usable_bytes = -1
-            if version >= 5:
-                (self.is_cordoned,) = reader.unpack(_o)
-            else:
                 self.is_cordoned = False
             if version >= 2:
                 reader.skip_tagged_fields()
@@ -183,10 +184,10 @@ class DescribeLogDirsResponse(ApiMessage):
                 writer.count(len(self.topics))
             for topics_item in self.topics:
                 topics_item.encode(writer, version)
-            if version >= 4:
-                buffer += _qq.pack(self.total_bytes, self.usable_bytes)
             if version >= 5:
-                buffer += _o.pack(self.is_cordoned)
+                buffer += _qqo.pack(self.total_bytes, self.usable_bytes, self.is_cordoned)
+            elif version >= 4:
+                buffer += _qq.pack(self.total_bytes, self.usable_bytes)
             if version >= 2:
                 buffer.append(0)
 
@@ -286,11 +287,11 @@ class DescribeLogDirsResponse(ApiMessage):
         if not 1 <= version <= 5:
             raise unsupported(DescribeLogDirsResponse, version)
         self = cls.__new__(cls)
-        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 3:
-            (self.error_code,) = reader.unpack(_h)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.error_code = 0
+            (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 2:
             count = reader.compact_count(DescribeLogDirsResponse.DescribeLogDirsResult.ELEMENT_SIZES[version])
         else:
@@ -305,9 +306,10 @@ class DescribeLogDirsResponse(ApiMessage):
         if not 1 <= version <= 5:
             raise unsupported(DescribeLogDirsResponse, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.throttle_time_ms)
         if version >= 3:
-            buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _i.pack(self.throttle_time_ms)
         if version >= 2:
             writer.compact_count(len(self.results))
         else:

@@ -9,14 +9,14 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import ZERO_UUID, ElementSize, Reader, Writer
 
-_u = Struct(">16s")
 _H = Struct(">H")
 _h = Struct(">h")
 _i = Struct(">i")
+_iuqqq = Struct(">i16sqqq")
 _ih = Struct(">ih")
 _iiq = Struct(">iiq")
-_q = Struct(">q")
-_qq = Struct(">qq")
+_iq = Struct(">iq")
+_iqqq = Struct(">iqqq")
 
 
 class DescribeQuorumRequest(ApiMessage):
@@ -245,28 +245,27 @@ class DescribeQuorumResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            (self.replica_id,) = reader.unpack(_i)
             if version >= 2:
-                (self.replica_directory_id,) = reader.unpack(_u)
+                self.replica_id, self.replica_directory_id, self.log_end_offset, self.last_fetch_timestamp, self.last_caught_up_timestamp = reader.unpack(_iuqqq)
+            elif version >= 1:
+                self.replica_directory_id = ZERO_UUID
+                self.replica_id, self.log_end_offset, self.last_fetch_timestamp, self.last_caught_up_timestamp = reader.unpack(_iqqq)
             else:
                 self.replica_directory_id = ZERO_UUID
-            (self.log_end_offset,) = reader.unpack(_q)
-            if version >= 1:
-                self.last_fetch_timestamp, self.last_caught_up_timestamp = reader.unpack(_qq)
-            else:
                 self.last_fetch_timestamp = -1
                 self.last_caught_up_timestamp = -1
+                self.replica_id, self.log_end_offset = reader.unpack(_iq)
             reader.skip_tagged_fields()
             return self
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _i.pack(self.replica_id)
             if version >= 2:
-                buffer += _u.pack(self.replica_directory_id)
-            buffer += _q.pack(self.log_end_offset)
-            if version >= 1:
-                buffer += _qq.pack(self.last_fetch_timestamp, self.last_caught_up_timestamp)
+                buffer += _iuqqq.pack(self.replica_id, self.replica_directory_id, self.log_end_offset, self.last_fetch_timestamp, self.last_caught_up_timestamp)
+            elif version >= 1:
+                buffer += _iqqq.pack(self.replica_id, self.log_end_offset, self.last_fetch_timestamp, self.last_caught_up_timestamp)
+            else:
+                buffer += _iq.pack(self.replica_id, self.log_end_offset)
             buffer.append(0)
 
     class Node(Part):

@@ -10,7 +10,6 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ElementSize, Reader, Writer
 
 _b = Struct(">b")
-_h = Struct(">h")
 _i = Struct(">i")
 _ih = Struct(">ih")
 
@@ -223,11 +222,11 @@ class ElectLeadersResponse(ApiMessage):
         if not 0 <= version <= 2:
             raise unsupported(ElectLeadersResponse, version)
         self = cls.__new__(cls)
-        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 1:
-            (self.error_code,) = reader.unpack(_h)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.error_code = 0
+            (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 2:
             count = reader.compact_count(ElectLeadersResponse.ReplicaElectionResult.ELEMENT_SIZES[version])
         else:
@@ -242,9 +241,10 @@ class ElectLeadersResponse(ApiMessage):
         if not 0 <= version <= 2:
             raise unsupported(ElectLeadersResponse, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.throttle_time_ms)
         if version >= 1:
-            buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _i.pack(self.throttle_time_ms)
         if version >= 2:
             writer.compact_count(len(self.replica_election_results))
         else:

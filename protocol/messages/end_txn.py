@@ -10,7 +10,7 @@ from protocol.message import ApiMessage, unsupported
 from protocol.primitives import Reader, Writer
 
 _ih = Struct(">ih")
-_qh = Struct(">qh")
+_ihqh = Struct(">ihqh")
 _qho = Struct(">qh?")
 
 
@@ -88,12 +88,12 @@ class EndTxnResponse(ApiMessage):
         if not 0 <= version <= 5:
             raise unsupported(EndTxnResponse, version)
         self = cls.__new__(cls)
-        self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         if version >= 5:
-            self.producer_id, self.producer_epoch = reader.unpack(_qh)
+            self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch = reader.unpack(_ihqh)
         else:
             self.producer_id = -1
             self.producer_epoch = -1
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         if version >= 3:
             reader.skip_tagged_fields()
         return self
@@ -102,8 +102,9 @@ class EndTxnResponse(ApiMessage):
         if not 0 <= version <= 5:
             raise unsupported(EndTxnResponse, version)
         buffer = writer.buffer
-        buffer += _ih.pack(self.throttle_time_ms, self.error_code)
         if version >= 5:
-            buffer += _qh.pack(self.producer_id, self.producer_epoch)
+            buffer += _ihqh.pack(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch)
+        else:
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
         if version >= 3:
             buffer.append(0)

@@ -10,12 +10,19 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ZERO_UUID, Buffer, ElementSize, Reader, Writer
 
 _u = Struct(">16s")
-_hi = Struct(">hi")
 _i = Struct(">i")
+_ihi = Struct(">ihi")
 _ihqq = Struct(">ihqq")
+_ihqqq = Struct(">ihqqq")
 _ii = Struct(">ii")
-_iiib = Struct(">iiib")
+_iiibii = Struct(">iiibii")
+_iiiib = Struct(">iiiib")
+_iiiibii = Struct(">iiiibii")
+_iiqiqi = Struct(">iiqiqi")
+_iiqqi = Struct(">iiqqi")
 _iq = Struct(">iq")
+_iqi = Struct(">iqi")
+_iqqi = Struct(">iqqi")
 _q = Struct(">q")
 _qi = Struct(">qi")
 _qq = Struct(">qq")
@@ -159,23 +166,28 @@ class FetchRequest(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            (self.partition,) = reader.unpack(_i)
-            if version >= 9:
-                (self.current_leader_epoch,) = reader.unpack(_i)
+            if version >= 12:
+                self.replica_directory_id = ZERO_UUID
+                self.high_watermark = 9223372036854775807
+                self.partition, self.current_leader_epoch, self.fetch_offset, self.last_fetched_epoch, self.log_start_offset, self.partition_max_bytes = reader.unpack(_iiqiqi)
+            elif version >= 9:
+                self.last_fetched_epoch = -1
+                self.replica_directory_id = ZERO_UUID
+                self.high_watermark = 9223372036854775807
+                self.partition, self.current_leader_epoch, self.fetch_offset, self.log_start_offset, self.partition_max_bytes = reader.unpack(_iiqqi)
+            elif version >= 5:
+                self.current_leader_epoch = -1
+                self.last_fetched_epoch = -1
+                self.replica_directory_id = ZERO_UUID
+                self.high_watermark = 9223372036854775807
+                self.partition, self.fetch_offset, self.log_start_offset, self.partition_max_bytes = reader.unpack(_iqqi)
             else:
                 self.current_leader_epoch = -1
-            (self.fetch_offset,) = reader.unpack(_q)
-            if version >= 12:
-                (self.last_fetched_epoch,) = reader.unpack(_i)
-            else:
                 self.last_fetched_epoch = -1
-            if version >= 5:
-                (self.log_start_offset,) = reader.unpack(_q)
-            else:
                 self.log_start_offset = -1
-            (self.partition_max_bytes,) = reader.unpack(_i)
-            self.replica_directory_id = ZERO_UUID
-            self.high_watermark = 9223372036854775807
+                self.replica_directory_id = ZERO_UUID
+                self.high_watermark = 9223372036854775807
+                self.partition, self.fetch_offset, self.partition_max_bytes = reader.unpack(_iqi)
             if version >= 18:
                 for _ in range(reader.tag_count()):
                     number, end = reader.tag()
@@ -201,15 +213,14 @@ class FetchRequest(ApiMessage):
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
             tagged: list[tuple[int, Writer]] = []
-            buffer += _i.pack(self.partition)
-            if version >= 9:
-                buffer += _i.pack(self.current_leader_epoch)
-            buffer += _q.pack(self.fetch_offset)
             if version >= 12:
-                buffer += _i.pack(self.last_fetched_epoch)
-            if version >= 5:
-                buffer += _q.pack(self.log_start_offset)
-            buffer += _i.pack(self.partition_max_bytes)
+                buffer += _iiqiqi.pack(self.partition, self.current_leader_epoch, self.fetch_offset, self.last_fetched_epoch, self.log_start_offset, self.partition_max_bytes)
+            elif version >= 9:
+                buffer += _iiqqi.pack(self.partition, self.current_leader_epoch, self.fetch_offset, self.log_start_offset, self.partition_max_bytes)
+            elif version >= 5:
+                buffer += _iqqi.pack(self.partition, self.fetch_offset, self.log_start_offset, self.partition_max_bytes)
+            else:
+                buffer += _iqi.pack(self.partition, self.fetch_offset, self.partition_max_bytes)
             if version >= 18:
                 if self.replica_directory_id != ZERO_UUID:
                     value = Writer()
@@ -336,18 +347,21 @@ class FetchRequest(ApiMessage):
         if not 4 <= version <= 18:
             raise unsupported(FetchRequest, version)
         self = cls.__new__(cls)
-        self.cluster_id = None
         if version >= 15:
+            self.cluster_id = None
             self.replica_id = -1
+            self.replica_state = FetchRequest.ReplicaState()
+            self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch = reader.unpack(_iiibii)
+        elif version >= 7:
+            self.cluster_id = None
+            self.replica_state = FetchRequest.ReplicaState()
+            self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch = reader.unpack(_iiiibii)
         else:
-            (self.replica_id,) = reader.unpack(_i)
-        self.replica_state = FetchRequest.ReplicaState()
-        self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level = reader.unpack(_iiib)
-        if version >= 7:
-            self.session_id, self.session_epoch = reader.unpack(_ii)
-        else:
+            self.cluster_id = None
+            self.replica_state = FetchRequest.ReplicaState()
             self.session_id = 0
             self.session_epoch = -1
+            self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level = reader.unpack(_iiiib)
         if version >= 12:
             count = reader.compact_count(FetchRequest.FetchTopic.ELEMENT_SIZES[version])
         else:
@@ -395,11 +409,12 @@ class FetchRequest(ApiMessage):
             raise unsupported(FetchRequest, version)
         buffer = writer.buffer
         tagged: list[tuple[int, Writer]] = []
-        if version <= 14:
-            buffer += _i.pack(self.replica_id)
-        buffer += _iiib.pack(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level)
-        if version >= 7:
-            buffer += _ii.pack(self.session_id, self.session_epoch)
+        if version >= 15:
+            buffer += _iiibii.pack(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch)
+        elif version >= 7:
+            buffer += _iiiibii.pack(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch)
+        else:
+            buffer += _iiiib.pack(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level)
         if version >= 12:
             writer.compact_count(len(self.topics))
         else:
@@ -553,14 +568,17 @@ class FetchResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset = reader.unpack(_ihqq)
             if version >= 5:
-                (self.log_start_offset,) = reader.unpack(_q)
+                self.diverging_epoch = FetchResponse.EpochEndOffset()
+                self.current_leader = FetchResponse.LeaderIdAndEpoch()
+                self.snapshot_id = FetchResponse.SnapshotId()
+                self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset, self.log_start_offset = reader.unpack(_ihqqq)
             else:
                 self.log_start_offset = -1
-            self.diverging_epoch = FetchResponse.EpochEndOffset()
-            self.current_leader = FetchResponse.LeaderIdAndEpoch()
-            self.snapshot_id = FetchResponse.SnapshotId()
+                self.diverging_epoch = FetchResponse.EpochEndOffset()
+                self.current_leader = FetchResponse.LeaderIdAndEpoch()
+                self.snapshot_id = FetchResponse.SnapshotId()
+                self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset = reader.unpack(_ihqq)
             if version >= 12:
                 count = reader.compact_nullable_count(FetchResponse.AbortedTransaction.ELEMENT_SIZES[version])
             else:
@@ -592,9 +610,10 @@ class FetchResponse(ApiMessage):
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
             tagged: list[tuple[int, Writer]] = []
-            buffer += _ihqq.pack(self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset)
             if version >= 5:
-                buffer += _q.pack(self.log_start_offset)
+                buffer += _ihqqq.pack(self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset, self.log_start_offset)
+            else:
+                buffer += _ihqq.pack(self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset)
             if version >= 12:
                 if self.aborted_transactions is None:
                     writer.compact_null_count()
@@ -814,12 +833,12 @@ class FetchResponse(ApiMessage):
         if not 4 <= version <= 18:
             raise unsupported(FetchResponse, version)
         self = cls.__new__(cls)
-        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 7:
-            self.error_code, self.session_id = reader.unpack(_hi)
+            self.throttle_time_ms, self.error_code, self.session_id = reader.unpack(_ihi)
         else:
             self.error_code = 0
             self.session_id = 0
+            (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 12:
             count = reader.compact_count(FetchResponse.FetchableTopicResponse.ELEMENT_SIZES[version])
         else:
@@ -846,9 +865,10 @@ class FetchResponse(ApiMessage):
             raise unsupported(FetchResponse, version)
         buffer = writer.buffer
         tagged: list[tuple[int, Writer]] = []
-        buffer += _i.pack(self.throttle_time_ms)
         if version >= 7:
-            buffer += _hi.pack(self.error_code, self.session_id)
+            buffer += _ihi.pack(self.throttle_time_ms, self.error_code, self.session_id)
+        else:
+            buffer += _i.pack(self.throttle_time_ms)
         if version >= 12:
             writer.compact_count(len(self.responses))
         else:

@@ -160,13 +160,13 @@ class FindCoordinatorResponse(ApiMessage):
         if not 0 <= version <= 6:
             raise unsupported(FindCoordinatorResponse, version)
         self = cls.__new__(cls)
-        if version >= 1:
-            (self.throttle_time_ms,) = reader.unpack(_i)
-        else:
-            self.throttle_time_ms = 0
         if version >= 4:
             self.error_code = 0
+            (self.throttle_time_ms,) = reader.unpack(_i)
+        elif version >= 1:
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
+            self.throttle_time_ms = 0
             (self.error_code,) = reader.unpack(_h)
         if version >= 4:
             self.error_message = ""
@@ -192,8 +192,8 @@ class FindCoordinatorResponse(ApiMessage):
             decode_coordinators = FindCoordinatorResponse.Coordinator.decode
             self.coordinators = [decode_coordinators(reader, version) for _ in range(count)]
         else:
-            (self.port,) = reader.unpack(_i)
             self.coordinators = []
+            (self.port,) = reader.unpack(_i)
         if version >= 3:
             reader.skip_tagged_fields()
         return self
@@ -202,9 +202,11 @@ class FindCoordinatorResponse(ApiMessage):
         if not 0 <= version <= 6:
             raise unsupported(FindCoordinatorResponse, version)
         buffer = writer.buffer
-        if version >= 1:
+        if version >= 4:
             buffer += _i.pack(self.throttle_time_ms)
-        if version <= 3:
+        elif version >= 1:
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
             buffer += _h.pack(self.error_code)
         if version == 3:
             writer.compact_nullable_string(self.error_message)

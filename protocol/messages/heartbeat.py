@@ -11,6 +11,7 @@ from protocol.primitives import Reader, Writer
 
 _h = Struct(">h")
 _i = Struct(">i")
+_ih = Struct(">ih")
 
 
 class HeartbeatRequest(ApiMessage):
@@ -102,10 +103,10 @@ class HeartbeatResponse(ApiMessage):
             raise unsupported(HeartbeatResponse, version)
         self = cls.__new__(cls)
         if version >= 1:
-            (self.throttle_time_ms,) = reader.unpack(_i)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.throttle_time_ms = 0
-        (self.error_code,) = reader.unpack(_h)
+            (self.error_code,) = reader.unpack(_h)
         if version >= 4:
             reader.skip_tagged_fields()
         return self
@@ -115,7 +116,8 @@ class HeartbeatResponse(ApiMessage):
             raise unsupported(HeartbeatResponse, version)
         buffer = writer.buffer
         if version >= 1:
-            buffer += _i.pack(self.throttle_time_ms)
-        buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _h.pack(self.error_code)
         if version >= 4:
             buffer.append(0)

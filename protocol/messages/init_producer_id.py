@@ -9,10 +9,11 @@ from typing import ClassVar, Self
 from protocol.message import ApiMessage, unsupported
 from protocol.primitives import Reader, Writer
 
-_oo = Struct(">??")
 _i = Struct(">i")
 _ihqh = Struct(">ihqh")
-_qh = Struct(">qh")
+_ihqhqh = Struct(">ihqhqh")
+_iqh = Struct(">iqh")
+_iqhoo = Struct(">iqh??")
 
 
 class InitProducerIdRequest(ApiMessage):
@@ -56,17 +57,18 @@ class InitProducerIdRequest(ApiMessage):
             self.transactional_id = reader.compact_nullable_string()
         else:
             self.transactional_id = reader.nullable_string()
-        (self.transaction_timeout_ms,) = reader.unpack(_i)
-        if version >= 3:
-            self.producer_id, self.producer_epoch = reader.unpack(_qh)
+        if version >= 6:
+            self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc, self.keep_prepared_txn = reader.unpack(_iqhoo)
+        elif version >= 3:
+            self.enable2_pc = False
+            self.keep_prepared_txn = False
+            self.transaction_timeout_ms, self.producer_id, self.producer_epoch = reader.unpack(_iqh)
         else:
             self.producer_id = -1
             self.producer_epoch = -1
-        if version >= 6:
-            self.enable2_pc, self.keep_prepared_txn = reader.unpack(_oo)
-        else:
             self.enable2_pc = False
             self.keep_prepared_txn = False
+            (self.transaction_timeout_ms,) = reader.unpack(_i)
         if version >= 2:
             reader.skip_tagged_fields()
         return self
@@ -79,11 +81,12 @@ class InitProducerIdRequest(ApiMessage):
             writer.compact_nullable_string(self.transactional_id)
         else:
             writer.nullable_string(self.transactional_id)
-        buffer += _i.pack(self.transaction_timeout_ms)
-        if version >= 3:
-            buffer += _qh.pack(self.producer_id, self.producer_epoch)
         if version >= 6:
-            buffer += _oo.pack(self.enable2_pc, self.keep_prepared_txn)
+            buffer += _iqhoo.pack(self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc, self.keep_prepared_txn)
+        elif version >= 3:
+            buffer += _iqh.pack(self.transaction_timeout_ms, self.producer_id, self.producer_epoch)
+        else:
+            buffer += _i.pack(self.transaction_timeout_ms)
         if version >= 2:
             buffer.append(0)
 
@@ -125,12 +128,12 @@ class InitProducerIdResponse(ApiMessage):
         if not 0 <= version <= 6:
             raise unsupported(InitProducerIdResponse, version)
         self = cls.__new__(cls)
-        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch = reader.unpack(_ihqh)
         if version >= 6:
-            self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch = reader.unpack(_qh)
+            self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch = reader.unpack(_ihqhqh)
         else:
             self.ongoing_txn_producer_id = -1
             self.ongoing_txn_producer_epoch = -1
+            self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch = reader.unpack(_ihqh)
         if version >= 2:
             reader.skip_tagged_fields()
         return self
@@ -139,8 +142,9 @@ class InitProducerIdResponse(ApiMessage):
         if not 0 <= version <= 6:
             raise unsupported(InitProducerIdResponse, version)
         buffer = writer.buffer
-        buffer += _ihqh.pack(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch)
         if version >= 6:
-            buffer += _qh.pack(self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch)
+            buffer += _ihqhqh.pack(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch)
+        else:
+            buffer += _ihqh.pack(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch)
         if version >= 2:
             buffer.append(0)

@@ -12,6 +12,8 @@ from protocol.primitives import ElementSize, Reader, Writer, required
 _o = Struct(">?")
 _hi = Struct(">hi")
 _i = Struct(">i")
+_ihi = Struct(">ihi")
+_ii = Struct(">ii")
 
 
 class JoinGroupRequest(ApiMessage):
@@ -102,11 +104,11 @@ class JoinGroupRequest(ApiMessage):
             self.group_id = reader.compact_string()
         else:
             self.group_id = reader.string()
-        (self.session_timeout_ms,) = reader.unpack(_i)
         if version >= 1:
-            (self.rebalance_timeout_ms,) = reader.unpack(_i)
+            self.session_timeout_ms, self.rebalance_timeout_ms = reader.unpack(_ii)
         else:
             self.rebalance_timeout_ms = -1
+            (self.session_timeout_ms,) = reader.unpack(_i)
         if version >= 6:
             self.member_id = reader.compact_string()
         else:
@@ -141,9 +143,10 @@ class JoinGroupRequest(ApiMessage):
             writer.compact_string(self.group_id)
         else:
             writer.string(self.group_id)
-        buffer += _i.pack(self.session_timeout_ms)
         if version >= 1:
-            buffer += _i.pack(self.rebalance_timeout_ms)
+            buffer += _ii.pack(self.session_timeout_ms, self.rebalance_timeout_ms)
+        else:
+            buffer += _i.pack(self.session_timeout_ms)
         if version >= 6:
             writer.compact_string(self.member_id)
         else:
@@ -270,10 +273,10 @@ class JoinGroupResponse(ApiMessage):
             raise unsupported(JoinGroupResponse, version)
         self = cls.__new__(cls)
         if version >= 2:
-            (self.throttle_time_ms,) = reader.unpack(_i)
+            self.throttle_time_ms, self.error_code, self.generation_id = reader.unpack(_ihi)
         else:
             self.throttle_time_ms = 0
-        self.error_code, self.generation_id = reader.unpack(_hi)
+            self.error_code, self.generation_id = reader.unpack(_hi)
         if version >= 7:
             self.protocol_type = reader.compact_nullable_string()
         else:
@@ -309,8 +312,9 @@ class JoinGroupResponse(ApiMessage):
             raise unsupported(JoinGroupResponse, version)
         buffer = writer.buffer
         if version >= 2:
-            buffer += _i.pack(self.throttle_time_ms)
-        buffer += _hi.pack(self.error_code, self.generation_id)
+            buffer += _ihi.pack(self.throttle_time_ms, self.error_code, self.generation_id)
+        else:
+            buffer += _hi.pack(self.error_code, self.generation_id)
         if version >= 7:
             writer.compact_nullable_string(self.protocol_type)
         if version >= 7:

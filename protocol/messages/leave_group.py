@@ -10,7 +10,7 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import ElementSize, Reader, Writer
 
 _h = Struct(">h")
-_i = Struct(">i")
+_ih = Struct(">ih")
 
 
 class LeaveGroupRequest(ApiMessage):
@@ -198,10 +198,10 @@ class LeaveGroupResponse(ApiMessage):
             raise unsupported(LeaveGroupResponse, version)
         self = cls.__new__(cls)
         if version >= 1:
-            (self.throttle_time_ms,) = reader.unpack(_i)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.throttle_time_ms = 0
-        (self.error_code,) = reader.unpack(_h)
+            (self.error_code,) = reader.unpack(_h)
         if version >= 4:
             count = reader.compact_count(LeaveGroupResponse.MemberResponse.ELEMENT_SIZES[version])
             decode_members = LeaveGroupResponse.MemberResponse.decode
@@ -221,8 +221,9 @@ class LeaveGroupResponse(ApiMessage):
             raise unsupported(LeaveGroupResponse, version)
         buffer = writer.buffer
         if version >= 1:
-            buffer += _i.pack(self.throttle_time_ms)
-        buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _h.pack(self.error_code)
         if version >= 4:
             writer.compact_count(len(self.members))
             for members_item in self.members:

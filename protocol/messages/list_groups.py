@@ -10,7 +10,7 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import COMPACT_STRING_ELEMENT, ElementSize, Reader, Writer
 
 _h = Struct(">h")
-_i = Struct(">i")
+_ih = Struct(">ih")
 
 
 class ListGroupsRequest(ApiMessage):
@@ -146,10 +146,10 @@ class ListGroupsResponse(ApiMessage):
             raise unsupported(ListGroupsResponse, version)
         self = cls.__new__(cls)
         if version >= 1:
-            (self.throttle_time_ms,) = reader.unpack(_i)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.throttle_time_ms = 0
-        (self.error_code,) = reader.unpack(_h)
+            (self.error_code,) = reader.unpack(_h)
         if version >= 3:
             count = reader.compact_count(ListGroupsResponse.ListedGroup.ELEMENT_SIZES[version])
         else:
@@ -165,8 +165,9 @@ class ListGroupsResponse(ApiMessage):
             raise unsupported(ListGroupsResponse, version)
         buffer = writer.buffer
         if version >= 1:
-            buffer += _i.pack(self.throttle_time_ms)
-        buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _h.pack(self.error_code)
         if version >= 3:
             writer.compact_count(len(self.groups))
         else:

@@ -9,10 +9,12 @@ from typing import ClassVar, Self
 from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import ElementSize, Reader, Writer
 
-_b = Struct(">b")
 _i = Struct(">i")
+_ib = Struct(">ib")
 _ihqq = Struct(">ihqq")
-_q = Struct(">q")
+_ihqqi = Struct(">ihqqi")
+_iiq = Struct(">iiq")
+_iq = Struct(">iq")
 
 
 class ListOffsetsRequest(ApiMessage):
@@ -88,22 +90,21 @@ class ListOffsetsRequest(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            (self.partition_index,) = reader.unpack(_i)
             if version >= 4:
-                (self.current_leader_epoch,) = reader.unpack(_i)
+                self.partition_index, self.current_leader_epoch, self.timestamp = reader.unpack(_iiq)
             else:
                 self.current_leader_epoch = -1
-            (self.timestamp,) = reader.unpack(_q)
+                self.partition_index, self.timestamp = reader.unpack(_iq)
             if version >= 6:
                 reader.skip_tagged_fields()
             return self
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _i.pack(self.partition_index)
             if version >= 4:
-                buffer += _i.pack(self.current_leader_epoch)
-            buffer += _q.pack(self.timestamp)
+                buffer += _iiq.pack(self.partition_index, self.current_leader_epoch, self.timestamp)
+            else:
+                buffer += _iq.pack(self.partition_index, self.timestamp)
             if version >= 6:
                 buffer.append(0)
 
@@ -127,11 +128,11 @@ class ListOffsetsRequest(ApiMessage):
         if not 1 <= version <= 11:
             raise unsupported(ListOffsetsRequest, version)
         self = cls.__new__(cls)
-        (self.replica_id,) = reader.unpack(_i)
         if version >= 2:
-            (self.isolation_level,) = reader.unpack(_b)
+            self.replica_id, self.isolation_level = reader.unpack(_ib)
         else:
             self.isolation_level = 0
+            (self.replica_id,) = reader.unpack(_i)
         if version >= 6:
             count = reader.compact_count(ListOffsetsRequest.ListOffsetsTopic.ELEMENT_SIZES[version])
         else:
@@ -150,9 +151,10 @@ class ListOffsetsRequest(ApiMessage):
         if not 1 <= version <= 11:
             raise unsupported(ListOffsetsRequest, version)
         buffer = writer.buffer
-        buffer += _i.pack(self.replica_id)
         if version >= 2:
-            buffer += _b.pack(self.isolation_level)
+            buffer += _ib.pack(self.replica_id, self.isolation_level)
+        else:
+            buffer += _i.pack(self.replica_id)
         if version >= 6:
             writer.compact_count(len(self.topics))
         else:
@@ -242,20 +244,21 @@ class ListOffsetsResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.partition_index, self.error_code, self.timestamp, self.offset = reader.unpack(_ihqq)
             if version >= 4:
-                (self.leader_epoch,) = reader.unpack(_i)
+                self.partition_index, self.error_code, self.timestamp, self.offset, self.leader_epoch = reader.unpack(_ihqqi)
             else:
                 self.leader_epoch = -1
+                self.partition_index, self.error_code, self.timestamp, self.offset = reader.unpack(_ihqq)
             if version >= 6:
                 reader.skip_tagged_fields()
             return self
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _ihqq.pack(self.partition_index, self.error_code, self.timestamp, self.offset)
             if version >= 4:
-                buffer += _i.pack(self.leader_epoch)
+                buffer += _ihqqi.pack(self.partition_index, self.error_code, self.timestamp, self.offset, self.leader_epoch)
+            else:
+                buffer += _ihqq.pack(self.partition_index, self.error_code, self.timestamp, self.offset)
             if version >= 6:
                 buffer.append(0)
 

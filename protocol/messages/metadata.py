@@ -10,9 +10,13 @@ from protocol.message import EMPTY, ApiMessage, Part, unsupported
 from protocol.primitives import INT32_ELEMENT, ZERO_UUID, ElementSize, Reader, Writer, required
 
 _u = Struct(">16s")
+_uo = Struct(">16s?")
 _o = Struct(">?")
+_oo = Struct(">??")
+_ooo = Struct(">???")
 _h = Struct(">h")
 _hii = Struct(">hii")
+_hiii = Struct(">hiii")
 _i = Struct(">i")
 
 
@@ -102,19 +106,18 @@ class MetadataRequest(ApiMessage):
             count = reader.count(MetadataRequest.MetadataRequestTopic.ELEMENT_SIZES[version])
         decode_topics = MetadataRequest.MetadataRequestTopic.decode
         self.topics = None if count < 0 else [decode_topics(reader, version) for _ in range(count)]
-        if version >= 4:
+        if version >= 11:
+            self.include_cluster_authorized_operations = False
+            self.allow_auto_topic_creation, self.include_topic_authorized_operations = reader.unpack(_oo)
+        elif version >= 8:
+            self.allow_auto_topic_creation, self.include_cluster_authorized_operations, self.include_topic_authorized_operations = reader.unpack(_ooo)
+        elif version >= 4:
+            self.include_cluster_authorized_operations = False
+            self.include_topic_authorized_operations = False
             (self.allow_auto_topic_creation,) = reader.unpack(_o)
         else:
             self.allow_auto_topic_creation = True
-        if version >= 11:
             self.include_cluster_authorized_operations = False
-        elif version >= 8:
-            (self.include_cluster_authorized_operations,) = reader.unpack(_o)
-        else:
-            self.include_cluster_authorized_operations = False
-        if version >= 8:
-            (self.include_topic_authorized_operations,) = reader.unpack(_o)
-        else:
             self.include_topic_authorized_operations = False
         if version >= 9:
             reader.skip_tagged_fields()
@@ -142,12 +145,12 @@ class MetadataRequest(ApiMessage):
             writer.count(len(required(self.topics)))
             for topics_item in required(self.topics):
                 topics_item.encode(writer, version)
-        if version >= 4:
+        if version >= 11:
+            buffer += _oo.pack(self.allow_auto_topic_creation, self.include_topic_authorized_operations)
+        elif version >= 8:
+            buffer += _ooo.pack(self.allow_auto_topic_creation, self.include_cluster_authorized_operations, self.include_topic_authorized_operations)
+        elif version >= 4:
             buffer += _o.pack(self.allow_auto_topic_creation)
-        if 8 <= version <= 10:
-            buffer += _o.pack(self.include_cluster_authorized_operations)
-        if version >= 8:
-            buffer += _o.pack(self.include_topic_authorized_operations)
         if version >= 9:
             buffer.append(0)
 
@@ -256,12 +259,12 @@ class MetadataResponse(ApiMessage):
             else:
                 self.name = reader.string()
             if version >= 10:
-                (self.topic_id,) = reader.unpack(_u)
-            else:
+                self.topic_id, self.is_internal = reader.unpack(_uo)
+            elif version >= 1:
                 self.topic_id = ZERO_UUID
-            if version >= 1:
                 (self.is_internal,) = reader.unpack(_o)
             else:
+                self.topic_id = ZERO_UUID
                 self.is_internal = False
             if version >= 9:
                 count = reader.compact_count(MetadataResponse.MetadataResponsePartition.ELEMENT_SIZES[version])
@@ -287,8 +290,8 @@ class MetadataResponse(ApiMessage):
             else:
                 writer.string(required(self.name))
             if version >= 10:
-                buffer += _u.pack(self.topic_id)
-            if version >= 1:
+                buffer += _uo.pack(self.topic_id, self.is_internal)
+            elif version >= 1:
                 buffer += _o.pack(self.is_internal)
             if version >= 9:
                 writer.compact_count(len(self.partitions))
@@ -339,11 +342,11 @@ class MetadataResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.error_code, self.partition_index, self.leader_id = reader.unpack(_hii)
             if version >= 7:
-                (self.leader_epoch,) = reader.unpack(_i)
+                self.error_code, self.partition_index, self.leader_id, self.leader_epoch = reader.unpack(_hiii)
             else:
                 self.leader_epoch = -1
+                self.error_code, self.partition_index, self.leader_id = reader.unpack(_hii)
             if version >= 9:
                 count = reader.compact_count(INT32_ELEMENT)
             else:
@@ -368,9 +371,10 @@ class MetadataResponse(ApiMessage):
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _hii.pack(self.error_code, self.partition_index, self.leader_id)
             if version >= 7:
-                buffer += _i.pack(self.leader_epoch)
+                buffer += _hiii.pack(self.error_code, self.partition_index, self.leader_id, self.leader_epoch)
+            else:
+                buffer += _hii.pack(self.error_code, self.partition_index, self.leader_id)
             if version >= 9:
                 writer.compact_count(len(self.replica_nodes))
             else:
@@ -450,15 +454,17 @@ class MetadataResponse(ApiMessage):
             count = reader.count(MetadataResponse.MetadataResponseTopic.ELEMENT_SIZES[version])
         decode_topics = MetadataResponse.MetadataResponseTopic.decode
         self.topics = [decode_topics(reader, version) for _ in range(count)]
-        if version >= 11:
+        if version >= 13:
             self.cluster_authorized_operations = -2147483648
+            (self.error_code,) = reader.unpack(_h)
+        elif version >= 11:
+            self.cluster_authorized_operations = -2147483648
+            self.error_code = 0
         elif version >= 8:
+            self.error_code = 0
             (self.cluster_authorized_operations,) = reader.unpack(_i)
         else:
             self.cluster_authorized_operations = -2147483648
-        if version >= 13:
-            (self.error_code,) = reader.unpack(_h)
-        else:
             self.error_code = 0
         if version >= 9:
             reader.skip_tagged_fields()
@@ -488,9 +494,9 @@ class MetadataResponse(ApiMessage):
             writer.count(len(self.topics))
         for topics_item in self.topics:
             topics_item.encode(writer, version)
-        if 8 <= version <= 10:
-            buffer += _i.pack(self.cluster_authorized_operations)
         if version >= 13:
             buffer += _h.pack(self.error_code)
+        elif 8 <= version <= 10:
+            buffer += _i.pack(self.cluster_authorized_operations)
         if version >= 9:
             buffer.append(0)

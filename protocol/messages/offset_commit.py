@@ -13,6 +13,7 @@ _u = Struct(">16s")
 _i = Struct(">i")
 _ih = Struct(">ih")
 _iq = Struct(">iq")
+_iqi = Struct(">iqi")
 _q = Struct(">q")
 
 
@@ -110,11 +111,11 @@ class OffsetCommitRequest(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 6:
-                (self.committed_leader_epoch,) = reader.unpack(_i)
+                self.partition_index, self.committed_offset, self.committed_leader_epoch = reader.unpack(_iqi)
             else:
                 self.committed_leader_epoch = -1
+                self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 8:
                 self.committed_metadata = reader.compact_nullable_string()
             else:
@@ -125,9 +126,10 @@ class OffsetCommitRequest(ApiMessage):
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 6:
-                buffer += _i.pack(self.committed_leader_epoch)
+                buffer += _iqi.pack(self.partition_index, self.committed_offset, self.committed_leader_epoch)
+            else:
+                buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 8:
                 writer.compact_nullable_string(self.committed_metadata)
             else:

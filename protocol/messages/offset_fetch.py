@@ -330,11 +330,11 @@ class OffsetFetchResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 5:
-                (self.committed_leader_epoch,) = reader.unpack(_i)
+                self.partition_index, self.committed_offset, self.committed_leader_epoch = reader.unpack(_iqi)
             else:
                 self.committed_leader_epoch = -1
+                self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 6:
                 self.metadata = reader.compact_nullable_string()
             else:
@@ -346,9 +346,10 @@ class OffsetFetchResponse(ApiMessage):
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 5:
-                buffer += _i.pack(self.committed_leader_epoch)
+                buffer += _iqi.pack(self.partition_index, self.committed_offset, self.committed_leader_epoch)
+            else:
+                buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 6:
                 writer.compact_nullable_string(self.metadata)
             else:

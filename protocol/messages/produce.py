@@ -13,8 +13,8 @@ _u = Struct(">16s")
 _hi = Struct(">hi")
 _i = Struct(">i")
 _ihqq = Struct(">ihqq")
+_ihqqq = Struct(">ihqqq")
 _ii = Struct(">ii")
-_q = Struct(">q")
 
 
 class ProduceRequest(ApiMessage):
@@ -281,11 +281,11 @@ class ProduceResponse(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.index, self.error_code, self.base_offset, self.log_append_time_ms = reader.unpack(_ihqq)
             if version >= 5:
-                (self.log_start_offset,) = reader.unpack(_q)
+                self.index, self.error_code, self.base_offset, self.log_append_time_ms, self.log_start_offset = reader.unpack(_ihqqq)
             else:
                 self.log_start_offset = -1
+                self.index, self.error_code, self.base_offset, self.log_append_time_ms = reader.unpack(_ihqq)
             if version >= 9:
                 count = reader.compact_count(ProduceResponse.BatchIndexAndErrorMessage.ELEMENT_SIZES[version])
                 decode_record_errors = ProduceResponse.BatchIndexAndErrorMessage.decode
@@ -315,9 +315,10 @@ class ProduceResponse(ApiMessage):
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
             tagged: list[tuple[int, Writer]] = []
-            buffer += _ihqq.pack(self.index, self.error_code, self.base_offset, self.log_append_time_ms)
             if version >= 5:
-                buffer += _q.pack(self.log_start_offset)
+                buffer += _ihqqq.pack(self.index, self.error_code, self.base_offset, self.log_append_time_ms, self.log_start_offset)
+            else:
+                buffer += _ihqq.pack(self.index, self.error_code, self.base_offset, self.log_append_time_ms)
             if version >= 9:
                 writer.compact_count(len(self.record_errors))
                 for record_errors_item in self.record_errors:
@@ -468,8 +469,8 @@ class ProduceResponse(ApiMessage):
             count = reader.count(ProduceResponse.TopicProduceResponse.ELEMENT_SIZES[version])
         decode_responses = ProduceResponse.TopicProduceResponse.decode
         self.responses = [decode_responses(reader, version) for _ in range(count)]
-        (self.throttle_time_ms,) = reader.unpack(_i)
         self.node_endpoints = []
+        (self.throttle_time_ms,) = reader.unpack(_i)
         if version >= 10:
             for _ in range(reader.tag_count()):
                 number, end = reader.tag()

@@ -305,7 +305,7 @@ class ShareFetchResponse(ApiMessage):
             acknowledge_error_code: int = 0,
             acknowledge_error_message: str | None = None,
             current_leader: ShareFetchResponse.LeaderIdAndEpoch | None = None,
-            records: Buffer | None = None,
+            records: Buffer = b"",
             acquired_records: list[ShareFetchResponse.AcquiredRecords] = EMPTY,
         ) -> None:
             self.partition_index = partition_index
@@ -325,7 +325,7 @@ class ShareFetchResponse(ApiMessage):
             (self.acknowledge_error_code,) = reader.unpack(_h)
             self.acknowledge_error_message = reader.compact_nullable_string()
             self.current_leader = ShareFetchResponse.LeaderIdAndEpoch.decode(reader, version)
-            self.records = reader.compact_nullable_records()
+            self.records = reader.compact_records()
             count = reader.compact_count(ShareFetchResponse.AcquiredRecords.ELEMENT_SIZES[version])
             decode_acquired_records = ShareFetchResponse.AcquiredRecords.decode
             self.acquired_records = [decode_acquired_records(reader, version) for _ in range(count)]
@@ -339,7 +339,7 @@ class ShareFetchResponse(ApiMessage):
             buffer += _h.pack(self.acknowledge_error_code)
             writer.compact_nullable_string(self.acknowledge_error_message)
             self.current_leader.encode(writer, version)
-            writer.compact_nullable_bytes(self.records)
+            writer.compact_bytes(self.records)
             writer.compact_count(len(self.acquired_records))
             for acquired_records_item in self.acquired_records:
                 acquired_records_item.encode(writer, version)

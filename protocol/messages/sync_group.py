@@ -11,6 +11,7 @@ from protocol.primitives import ElementSize, Reader, Writer
 
 _h = Struct(">h")
 _i = Struct(">i")
+_ih = Struct(">ih")
 
 
 class SyncGroupRequest(ApiMessage):
@@ -189,10 +190,10 @@ class SyncGroupResponse(ApiMessage):
             raise unsupported(SyncGroupResponse, version)
         self = cls.__new__(cls)
         if version >= 1:
-            (self.throttle_time_ms,) = reader.unpack(_i)
+            self.throttle_time_ms, self.error_code = reader.unpack(_ih)
         else:
             self.throttle_time_ms = 0
-        (self.error_code,) = reader.unpack(_h)
+            (self.error_code,) = reader.unpack(_h)
         if version >= 5:
             self.protocol_type = reader.compact_nullable_string()
             self.protocol_name = reader.compact_nullable_string()
@@ -212,8 +213,9 @@ class SyncGroupResponse(ApiMessage):
             raise unsupported(SyncGroupResponse, version)
         buffer = writer.buffer
         if version >= 1:
-            buffer += _i.pack(self.throttle_time_ms)
-        buffer += _h.pack(self.error_code)
+            buffer += _ih.pack(self.throttle_time_ms, self.error_code)
+        else:
+            buffer += _h.pack(self.error_code)
         if version >= 5:
             writer.compact_nullable_string(self.protocol_type)
             writer.compact_nullable_string(self.protocol_name)

@@ -12,7 +12,9 @@ from protocol.primitives import ElementSize, Reader, Writer
 _i = Struct(">i")
 _ih = Struct(">ih")
 _iq = Struct(">iq")
+_iqi = Struct(">iqi")
 _qh = Struct(">qh")
+_qhi = Struct(">qhi")
 
 
 class TxnOffsetCommitRequest(ApiMessage):
@@ -93,11 +95,11 @@ class TxnOffsetCommitRequest(ApiMessage):
         @classmethod
         def decode(cls, reader: Reader, version: int) -> Self:
             self = cls.__new__(cls)
-            self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 2:
-                (self.committed_leader_epoch,) = reader.unpack(_i)
+                self.partition_index, self.committed_offset, self.committed_leader_epoch = reader.unpack(_iqi)
             else:
                 self.committed_leader_epoch = -1
+                self.partition_index, self.committed_offset = reader.unpack(_iq)
             if version >= 3:
                 self.committed_metadata = reader.compact_nullable_string()
             else:
@@ -108,9 +110,10 @@ class TxnOffsetCommitRequest(ApiMessage):
 
         def encode(self, writer: Writer, version: int) -> None:
             buffer = writer.buffer
-            buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 2:
-                buffer += _i.pack(self.committed_leader_epoch)
+                buffer += _iqi.pack(self.partition_index, self.committed_offset, self.committed_leader_epoch)
+            else:
+                buffer += _iq.pack(self.partition_index, self.committed_offset)
             if version >= 3:
                 writer.compact_nullable_string(self.committed_metadata)
             else:
@@ -161,9 +164,8 @@ class TxnOffsetCommitRequest(ApiMessage):
         else:
             self.transactional_id = reader.string()
             self.group_id = reader.string()
-        self.producer_id, self.producer_epoch = reader.unpack(_qh)
         if version >= 3:
-            (self.generation_id,) = reader.unpack(_i)
+            self.producer_id, self.producer_epoch, self.generation_id = reader.unpack(_qhi)
             self.member_id = reader.compact_string()
             self.group_instance_id = reader.compact_nullable_string()
             count = reader.compact_count(TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.ELEMENT_SIZES[version])
@@ -171,6 +173,7 @@ class TxnOffsetCommitRequest(ApiMessage):
             self.generation_id = -1
             self.member_id = ""
             self.group_instance_id = None
+            self.producer_id, self.producer_epoch = reader.unpack(_qh)
             count = reader.count(TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.ELEMENT_SIZES[version])
         decode_topics = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic.decode
         self.topics = [decode_topics(reader, version) for _ in range(count)]
@@ -188,13 +191,13 @@ class TxnOffsetCommitRequest(ApiMessage):
         else:
             writer.string(self.transactional_id)
             writer.string(self.group_id)
-        buffer += _qh.pack(self.producer_id, self.producer_epoch)
         if version >= 3:
-            buffer += _i.pack(self.generation_id)
+            buffer += _qhi.pack(self.producer_id, self.producer_epoch, self.generation_id)
             writer.compact_string(self.member_id)
             writer.compact_nullable_string(self.group_instance_id)
             writer.compact_count(len(self.topics))
         else:
+            buffer += _qh.pack(self.producer_id, self.producer_epoch)
             writer.count(len(self.topics))
         for topics_item in self.topics:
             topics_item.encode(writer, version)

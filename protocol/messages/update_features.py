@@ -49,8 +49,8 @@ class UpdateFeaturesRequest(ApiMessage):
                 self.allow_downgrade = False
                 (self.upgrade_type,) = reader.unpack(_b)
             else:
-                (self.allow_downgrade,) = reader.unpack(_o)
                 self.upgrade_type = 1
+                (self.allow_downgrade,) = reader.unpack(_o)
             reader.skip_tagged_fields()
             return self
 
