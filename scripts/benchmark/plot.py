@@ -35,6 +35,7 @@ def write_svg(rows: Sequence[Row], path: Path) -> bool:
 
     mpl.use("svg")
     from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator, NullLocator
 
     height = MARGIN_INCHES + ROW_INCHES * len(shown)
     figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, height), layout="constrained")
@@ -46,6 +47,9 @@ def write_svg(rows: Sequence[Row], path: Path) -> bool:
         widths = [value - 1.0 for value in values]
         axes.barh(at, widths, BAR_HEIGHT, left=1.0, color=COLOURS[key], label=LABELS[key])
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}x")
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_yticks(list(places), [f"{row.work}: {MEASURES[row.measure].title}" for row in shown])
     axes.invert_yaxis()
