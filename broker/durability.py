@@ -1,0 +1,151 @@
+"""Durability: from a decided change to "it is on stable storage", and who waits for that.
+
+Owns: commit (journal, then apply), the flush at the end of a loop turn, the one thread that syncs, the
+queue of those who wait, publishing of watermarks.
+Never knows: requests, what a change means.
+
+Theory of operation. `commit` queues an entry and applies it at once; so the next decision sees it. `flush`
+writes everything queued. One fdatasync at a time runs in a thread; whatever is flushed meanwhile waits for
+the next one. When a sync returns, all entries below its position are durable: the watermarks that were
+true when it began are published to readers, and the answers that waited go out. A failed write or sync ends
+the process: after a failed fsync the kernel may have dropped the pages, and trying again would lie.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+from broker.changes import Change, encode_entry
+from broker.partition import Partition
+from broker.state import State
+
+Fatal = Callable[[BaseException], None]
+
+
+class Durability:
+    """The one way by which anything changes."""
+
+    def __init__(
+        self,
+        state: State,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        fsync: bool,
+        on_fatal: Fatal,
+    ) -> None:
+        self._state = state
+        self._store = state.store
+        self._journal = state.store.journal
+        self._loop = loop
+        self._fsync = fsync
+        self._on_fatal = on_fatal
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+        self._publishing: list[tuple[Partition, int, int]] = []
+        self._syncing = False
+        self._target = 0
+        self._flush_scheduled = False
+        self._requests: SimpleQueue[bool] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        if fsync:
+            self._thread = threading.Thread(target=self._run, name="oncelog-sync", daemon=True)
+            self._thread.start()
+
+    @property
+    def position(self) -> int:
+        """End of the journal: an answer computed now may reveal everything below."""
+        return self._journal.end
+
+    @property
+    def durable_position(self) -> int:
+        """Everything below this is on stable storage."""
+        return self._journal.durable
+
+    def commit(self, changes: Sequence[Change]) -> int:
+        """Journal the changes as one entry and apply them. Raises StorageFull before doing either."""
+        position = self._journal.append(encode_entry(changes))
+        for change in changes:
+            self._state.apply(change)
+        if not self._flush_scheduled:
+            # Connections flush at the end of their turn; this one is for everybody else.
+            self._flush_scheduled = True
+            self._loop.call_soon(self.flush)
+        return position
+
+    def flush(self) -> None:
+        """Write what is queued and see that a sync is on its way. Cheap when there is nothing."""
+        self._flush_scheduled = False
+        try:
+            self._store.flush()
+        except OSError as error:
+            self._on_fatal(error)
+            return
+        if self._journal.end > self._journal.durable:
+            self._start_sync()
+
+    def when_durable(self, position: int, callback: Callable[[], None]) -> None:
+        """Call once everything below `position` is durable. Positions must come in rising order."""
+        self._waiting.append((position, callback))
+
+    async def wait(self, position: int) -> None:
+        """Wait until everything below `position` is durable."""
+        if self._journal.durable >= position:
+            return
+        self.flush()
+        if self._journal.durable >= position:
+            return
+        done = self._loop.create_future()
+        self.when_durable(self._journal.end, lambda: done.done() or done.set_result(None))
+        await done
+
+    def _start_sync(self) -> None:
+        if self._syncing:
+            return
+        self._syncing = True
+        # What the thread makes durable may be more by the time it runs, but the watermarks taken
+        # here belong to this position, and an answer must not overtake them.
+        self._target = self._journal.end
+        touched, self._state.touched = self._state.touched, {}
+        self._publishing = [
+            (partition, partition.log.log_end_offset, partition.log.log_end_offset)
+            for partition in touched
+        ]
+        if self._fsync:
+            self._requests.put(True)
+        else:
+            self._synced()
+
+    def _run(self) -> None:
+        """The sync thread: nothing but fdatasync happens here."""
+        while self._requests.get():
+            try:
+                self._journal.sync()
+            except BaseException as error:  # noqa: BLE001 - whatever it is, nothing may be acknowledged
+                self._loop.call_soon_threadsafe(self._on_fatal, error)
+                return
+            try:
+                self._loop.call_soon_threadsafe(self._synced)
+            except RuntimeError:
+                return
+
+    def _synced(self) -> None:
+        position = self._target
+        self._journal.mark_durable(position)
+        self._syncing = False
+        publishing, self._publishing = self._publishing, []
+        for partition, high_watermark, last_stable_offset in publishing:
+            partition.publish(high_watermark, last_stable_offset)
+        if self._journal.end > position:
+            self.flush()
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= position:
+            waiting.popleft()[1]()
+
+    def close(self) -> None:
+        """End the sync thread; the caller has waited for what it wants durable."""
+        if self._thread is not None:
+            self._requests.put(False)
+            self._thread.join()

@@ -1,0 +1,100 @@
+"""Server: the listening socket and the set of open connections.
+
+Owns: accepting, the limit on connections, closing idle ones, the graceful end.
+Never knows: what is said on a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from broker.connection import Connection
+from broker.limits import CLIENT_IDS_REMEMBERED_MAX, IDLE_SWEEP_SECONDS_MAX
+from broker.receive_buffer import ReceiveMemory
+from broker.registry import Handler
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+BACKLOG = 1024
+
+
+class Server:
+    """Everything between the listening socket and the connections."""
+
+    def __init__(
+        self, broker: Broker, handlers: dict[int, Handler], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.broker = broker
+        self.handlers = handlers
+        self.loop = loop
+        self.memory = ReceiveMemory(broker.settings.queued_max_request_bytes)
+        self.connections: set[Connection] = set()
+        self._client_ids: dict[bytes, str] = {}
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def listen(self, host: str, port: int) -> tuple[str, int]:
+        """Start to accept connections; returns the address really bound."""
+        self._listener = await self.loop.create_server(
+            lambda: Connection(self), host, port, backlog=BACKLOG, reuse_address=True
+        )
+        bound: socket.socket = self._listener.sockets[0]
+        self._sweep()
+        address = bound.getsockname()
+        return address[0], address[1]
+
+    def admit(self, connection: Connection) -> bool:
+        """Whether one more connection fits; it counts either way until it is forgotten."""
+        self.connections.add(connection)
+        return len(self.connections) <= self.broker.settings.max_connections
+
+    def forget(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+
+    def client_id(self, raw: bytes) -> str:
+        """The client id as text; decoded once per distinct id."""
+        known = self._client_ids.get(raw)
+        if known is not None:
+            return known
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            raise ProtocolError("client id is not UTF-8") from None
+        if len(self._client_ids) >= CLIENT_IDS_REMEMBERED_MAX:
+            self._client_ids.clear()
+        self._client_ids[raw] = text
+        return text
+
+    def _sweep(self) -> None:
+        """Close what has been idle for too long, then look again later."""
+        idle_seconds = self.broker.settings.connections_max_idle_ms / 1000
+        horizon = self.loop.time() - idle_seconds
+        for connection in list(self.connections):
+            if connection.last_active < horizon and connection.is_quiet:
+                connection.close("idle")
+        self._sweeper = self.loop.call_later(
+            min(IDLE_SWEEP_SECONDS_MAX, idle_seconds / 2 + 0.01), self._sweep
+        )
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Accept nothing more, let answers on their way leave, then close every connection."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._listener is not None:
+            self._listener.close()
+        deadline = self.loop.time() + grace_seconds
+        while self.loop.time() < deadline:
+            busy = [item for item in self.connections if not item.is_quiet]
+            if not busy:
+                break
+            for connection in busy:
+                if connection.on_interrupt is not None:
+                    connection.on_interrupt()
+            await asyncio.sleep(0.005)
+        for connection in list(self.connections):
+            connection.close("the broker stops")
+        await asyncio.sleep(0)
