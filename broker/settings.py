@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 ENVIRONMENT_PREFIX: Final = "ONCELOG_"
-# Variables with our prefix that belong to the command line, not to the broker.
-ENVIRONMENT_OF_OTHERS: Final = frozenset({"ONCELOG_BOOTSTRAP"})
+# Variables with our prefix that belong to the command line or the tests, not to the broker.
+ENVIRONMENT_OF_OTHERS: Final = ("ONCELOG_BOOTSTRAP", "ONCELOG_TEST_")
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
@@ -326,7 +326,8 @@ def _all_sources(
         yield name, text, "the command line"
     names_by_variable = {environment_name(name): name for name, _, _, _ in describe()}
     for variable, text in environment.items():
-        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in ENVIRONMENT_OF_OTHERS:
+        ours = variable.startswith(ENVIRONMENT_PREFIX)
+        if ours and not variable.startswith(ENVIRONMENT_OF_OTHERS):
             yield names_by_variable.get(variable, variable), text, f"environment {variable}"
     if toml_text is not None:
         for name, text in _flatten(_parse_toml(toml_text, toml_name), "", toml_name):
