@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from broker.durability import Durability
+from broker.registry import Api
 from broker.settings import Settings
 from broker.state import State
 
@@ -49,6 +50,8 @@ class Broker:
         self.new_id = new_id
         self.node_id = settings.node_id
         self.cluster_id = state.store.directory.cluster_id
+        self.apis: list[Api] = []
+        """What ApiVersions lists; set when the API modules are loaded."""
         self.host = ""
         self.port = 0
         """The address clients are told; set once the socket is bound."""

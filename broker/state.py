@@ -59,6 +59,14 @@ class State:
         """Do what the change says. The journal holds it already."""
         self._appliers[change.kind](change)
 
+    def publish_all(self) -> None:
+        """After recovery: all that was replayed is durable, so readers may see all of it."""
+        self.touched.clear()
+        for topic in self.topics:
+            for partition in topic.partitions:
+                end = partition.log.log_end_offset
+                partition.publish(end, end)
+
     def _batch_appended(self, change: BatchAppended) -> None:
         partition = self.topics.partition(change.topic_id, change.partition)
         partition.apply_batch(change)

@@ -1,0 +1,146 @@
+"""main: one broker process from start to end.
+
+Owns: process-wide set-up (allocator, descriptors, signals), the order of start and stop, the ready line.
+Never knows: what the parts do inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+from broker.broker import Broker
+from broker.durability import Durability
+from broker.housekeeping import Housekeeping
+from broker.limits import STOP_GRACE_SECONDS
+from broker.recovery import recover
+from broker.registry import load_handlers
+from broker.server import Server
+from broker.settings import Settings, split_address
+from storage.errors import StorageError
+from storage.filesystem import Filesystem, OsFilesystem
+from storage.memory_filesystem import MemoryFilesystem
+
+logger = logging.getLogger("oncelog")
+
+EXIT_OK = 0
+EXIT_REFUSED = 1
+EXIT_FATAL = 70
+"""A write or sync failed: nothing more may be acknowledged."""
+
+SWITCH_INTERVAL_SECONDS = 0.0005
+"""The sync thread must get the interpreter back soon after fdatasync returns; the default is 5 ms."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+LARGE_BLOCK_BYTES = 32 * 1024 * 1024
+"""Blocks up to this size are kept by the allocator: fresh pages cost more than the copies into them."""
+
+
+def serve(settings: Settings, announce: Callable[[str], None]) -> int:
+    """Run a broker until it is told to stop; the process's exit code."""
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    _tune_process()
+    try:
+        with asyncio.Runner(loop_factory=_new_loop) as runner:
+            return runner.run(_run(settings, announce))
+    except StorageError as error:
+        print(f"oncelog: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+    except OSError as error:
+        print(f"oncelog: cannot start: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop when it is installed, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def _tune_process() -> None:
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+        mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK_BYTES)
+
+
+def _filesystem(settings: Settings) -> Filesystem:
+    return MemoryFilesystem() if settings.in_memory else OsFilesystem(settings.data_dir)
+
+
+async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[int] = loop.create_future()
+
+    def stop(exit_code: int) -> None:
+        if not stopped.done():
+            stopped.set_result(exit_code)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, EXIT_OK)
+    state = recover(settings, _filesystem(settings))
+    fsync = settings.durability == "fsync" and not settings.in_memory
+    durability = Durability(state, loop, fsync=fsync, on_fatal=_end_process)
+    broker = Broker(settings, state, durability)
+    handlers = load_handlers()
+    broker.apis = [handlers[key].api for key in sorted(handlers)]
+    server = Server(broker, handlers, loop)
+    host, port = await server.listen(*split_address(settings.listen))
+    _advertise(broker, settings, host, port)
+    housekeeping = Housekeeping(broker, loop)
+    housekeeping.start()
+    gc.collect()
+    gc.freeze()
+    place = "memory" if settings.in_memory else os.path.abspath(settings.data_dir)
+    announce(
+        f"oncelog ready kafka={_bracketed(host)}:{port} data={place} "
+        f"durability={'memory' if settings.in_memory else settings.durability}"
+    )
+    exit_code = await stopped
+    logger.info("stopping")
+    await server.stop(STOP_GRACE_SECONDS)
+    await housekeeping.stop()
+    durability.close()
+    state.store.close()
+    return exit_code
+
+
+def _advertise(broker: Broker, settings: Settings, host: str, port: int) -> None:
+    broker.host, broker.port = host, port
+    if settings.advertised:
+        broker.host, broker.port = split_address(settings.advertised)
+    elif host in ("0.0.0.0", "::"):
+        logger.warning(
+            "listening on all addresses; clients are told to connect to localhost. "
+            "Set `advertised` to the address they can reach."
+        )
+        broker.host = "localhost"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _end_process(error: BaseException) -> None:
+    """A failed write or sync: stop this instant. Recovery finds out what is really on the disk."""
+    logger.critical("cannot write or sync the data directory, ending the process: %s", error)
+    logging.shutdown()
+    os._exit(EXIT_FATAL)
