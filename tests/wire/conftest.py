@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.broker_process import BrokerProcess
 from tests.wire.support.broker import Broker
 from tests.wire.support.connection import Connection
 
@@ -36,12 +34,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if foreign is not None:
         yield foreign
         return
-    with start_oncelog(tmp_path_factory.mktemp("wire")) as process:
+    with BrokerProcess(tmp_path_factory.mktemp("wire") / "data") as process:
         yield process.bootstrap
-
-
-def start_oncelog(data_directory: Path) -> Any:
-    return import_module("tests.support.broker_process").BrokerProcess(data_directory)
 
 
 @pytest.fixture(scope="session")
