@@ -103,6 +103,7 @@ _REPLICA_STATE_TAG: Final = 1
 _TOPIC_COST: Final = 272
 _FIXED_TOPIC: Final[ElementSize] = (6, _TOPIC_COST - 6 * CONTENT_FACTOR)
 _FLEXIBLE_TOPIC: Final[ElementSize] = (3, _TOPIC_COST - 3 * CONTENT_FACTOR)
+_TOPIC_WITH_ID: Final[ElementSize] = (18, _TOPIC_COST - 18 * CONTENT_FACTOR)
 
 _PARTITION_OF_4: Final = Struct(">iqi")
 _PARTITION_OF_5: Final = Struct(">iqqi")
@@ -178,13 +179,14 @@ def _fixed_partitions(reader: Reader, version: int) -> list[FetchPartition]:
 
 def _decode_flexible_rest(reader: Reader, version: int, request: FetchRequest) -> None:
     has_ids = version >= FIRST_WITH_TOPIC_IDS
-    for _ in range(reader.compact_count(_FLEXIBLE_TOPIC)):
+    topic_size = _TOPIC_WITH_ID if has_ids else _FLEXIBLE_TOPIC
+    for _ in range(reader.compact_count(topic_size)):
         name = None if has_ids else reader.compact_string()
         topic_id = reader.uuid() if has_ids else None
         partitions = _flexible_partitions(reader)
         reader.skip_tagged_fields()
         request.topics.append((name, topic_id, partitions))
-    for _ in range(reader.compact_count(_FLEXIBLE_TOPIC)):
+    for _ in range(reader.compact_count(topic_size)):
         name = None if has_ids else reader.compact_string()
         topic_id = reader.uuid() if has_ids else None
         forgotten = reader.int32_list(reader.compact_count(INT32_ELEMENT))

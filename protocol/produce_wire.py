@@ -37,6 +37,7 @@ _PARTITION_COST: Final = 320
 _FIXED_TOPIC: Final[ElementSize] = (6, _TOPIC_COST - 6 * CONTENT_FACTOR)
 _FIXED_PARTITION: Final[ElementSize] = (8, _PARTITION_COST - 8 * CONTENT_FACTOR)
 _FLEXIBLE_TOPIC: Final[ElementSize] = (3, _TOPIC_COST - 3 * CONTENT_FACTOR)
+_TOPIC_WITH_ID: Final[ElementSize] = (18, _TOPIC_COST - 18 * CONTENT_FACTOR)
 _FLEXIBLE_PARTITION: Final[ElementSize] = (6, _PARTITION_COST - 6 * CONTENT_FACTOR)
 
 PartitionRecords: TypeAlias = tuple[int, memoryview | None]
@@ -226,10 +227,10 @@ def _decode_flexible(reader: Reader, version: int) -> ProduceRequest:
     acks = reader.int16()
     timeout_ms = reader.int32()
     topics: list[ProduceTopic] = []
-    for _ in range(reader.compact_count(_FLEXIBLE_TOPIC)):
-        has_id = version >= FIRST_WITH_TOPIC_IDS
-        name = None if has_id else reader.compact_string()
-        topic_id = reader.uuid() if has_id else None
+    has_ids = version >= FIRST_WITH_TOPIC_IDS
+    for _ in range(reader.compact_count(_TOPIC_WITH_ID if has_ids else _FLEXIBLE_TOPIC)):
+        name = None if has_ids else reader.compact_string()
+        topic_id = reader.uuid() if has_ids else None
         partitions: list[PartitionRecords] = []
         for _ in range(reader.compact_count(_FLEXIBLE_PARTITION)):
             partitions.append((reader.int32(), reader.compact_nullable_records()))
