@@ -17,6 +17,10 @@ class StorageFull(StorageError):
     """No space left. Nothing was queued; the same call works again when there is space."""
 
 
+class StorageBusy(StorageError):
+    """Somebody else holds state.sqlite. Nothing was changed; try again later."""
+
+
 class AlreadyLocked(StorageError):
     """Another process works in this data directory."""
 

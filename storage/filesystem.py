@@ -26,6 +26,7 @@ from storage.errors import AlreadyLocked
 
 Buffer = bytes | bytearray | memoryview
 
+NO_SPACE_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 LOCK_CONTENT_BYTES_MAX = 32
@@ -42,7 +43,7 @@ class File(Protocol):
         """Up to `size` bytes; fewer only at the end of the file."""
         ...
 
-    def pread_cached(self, size: int, at: int) -> bytes | None:
+    def pread_cached(self, size: int, at: int) -> bytes | bytearray | None:
         """As `pread`, but None instead of waiting for the disk."""
         ...
 
@@ -134,7 +135,7 @@ class OsFile:
             data += more
         return data
 
-    def pread_cached(self, size: int, at: int) -> bytes | None:
+    def pread_cached(self, size: int, at: int) -> bytes | bytearray | None:
         if not self._nowait:
             return self.pread(size, at)
         buffer = bytearray(size)
@@ -149,10 +150,11 @@ class OsFile:
             self._nowait = False
             return self.pread(size, at)
         if count == size:
-            return bytes(buffer)
-        if at + count >= self.size():
-            return bytes(memoryview(buffer)[:count])
-        return None
+            return buffer
+        if at + count < self.size():
+            return None
+        del buffer[count:]
+        return buffer
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)

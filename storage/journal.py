@@ -43,7 +43,6 @@ release may each be called in others meanwhile.
 
 from __future__ import annotations
 
-import errno
 import secrets
 import threading
 from collections import deque
@@ -54,7 +53,7 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from storage.errors import CorruptJournal, StorageFull, check
-from storage.filesystem import Buffer, File, Filesystem
+from storage.filesystem import NO_SPACE_ERRNOS, Buffer, File, Filesystem
 from storage.journal_format import (
     CRC,
     ENTRY_HEAD,
@@ -71,7 +70,6 @@ FILE_BYTES = 64 << 20
 ENTRY_BYTES_MAX = 110 << 20
 """More than the largest request; such an entry gets a file of its own size."""
 SPARE_FILES_MAX = 3
-NO_SPACE_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 _pack_head = ENTRY_HEAD.pack
 _pack_crc = CRC.pack
@@ -101,13 +99,12 @@ class _ActiveFile:
 class _FullFile:
     """A .wal file that is needed until a checkpoint reaches its end."""
 
-    __slots__ = ("end", "file", "number", "size")
+    __slots__ = ("end", "number", "size")
 
-    def __init__(self, number: int, size: int, end: int, file: File | None) -> None:
+    def __init__(self, number: int, size: int, end: int) -> None:
         self.number = number
         self.size = size
         self.end = end
-        self.file = file
 
 
 class Journal:
@@ -125,6 +122,7 @@ class Journal:
         self._synced = 0
         self._queue: list[Buffer] = []
         self._queue_bytes = 0
+        self._replayed = False
         self._current: _ActiveFile | None = None
         self._at = 0
         self._next: _ActiveFile | None = None
@@ -144,7 +142,7 @@ class Journal:
         `start` and `first_number` are what the last checkpoint was given as position and
         `number_of(position)`. Must be exhausted before anything is appended.
         """
-        check(self._current is None, "the journal is open for writing")
+        check(not self._replayed, "a journal is replayed once")
         files = self._scan()
         if not files and (start > 0 or first_number > 1):
             raise CorruptJournal(DIRECTORY, None, "all journal files are missing")
@@ -155,9 +153,15 @@ class Journal:
                 self.end = end
                 yield end, body
             self._take_over(replay)
+        self._drop_odd_spares()
         self._written = self._synced = self.durable = self.end
-        self._current = self._activate(self._options.file_bytes)
         self._at = FILE_HEADER_BYTES
+        self._replayed = True
+        # With a full disk the old data can still be read; `append` tries again.
+        with suppress(StorageFull):
+            self._current = self._activate_or_refuse(self._options.file_bytes)
+        if self._current is None and not self._old:
+            raise StorageFull("no space left for the first journal file")
 
     def _scan(self) -> list[OldFile]:
         files = []
@@ -173,6 +177,16 @@ class Journal:
                 self._spares.append((path, self._filesystem.size(path)))
         return files
 
+    def _drop_odd_spares(self) -> None:
+        """A crash or another setting may have left spares of another size."""
+        kept: list[tuple[str, int]] = []
+        for path, size in self._spares:
+            if size == self._options.file_bytes and len(kept) < self._options.spare_files_max:
+                kept.append((path, size))
+            else:
+                self._filesystem.unlink(path)
+        self._spares = kept
+
     def _take_over(self, replay: JournalReplay) -> None:
         """Makes the replayed entries durable and remembers until when each file is needed."""
         for old in replay.needed:
@@ -183,7 +197,7 @@ class Journal:
         for old in replay.files:
             limit = replay.limit_of(old)
             end = self.end if limit is None else min(limit, self.end)
-            self._old.append(_FullFile(old.number, old.size, end, None))
+            self._old.append(_FullFile(old.number, old.size, end))
 
     # ---- appending ----------------------------------------------------------------------------
 
@@ -227,46 +241,40 @@ class Journal:
 
     def _switch(self, size: int) -> _ActiveFile:
         """Goes on in another file, one in which an entry of `size` bytes has room."""
-        old = self._current
-        check(old is not None, "the journal is not open for writing: replay it first")
+        check(self._replayed, "a journal must be replayed before it is appended to")
         check(size <= ENTRY_BYTES_MAX, f"an entry of {size} bytes is too large for the journal")
-        following: _ActiveFile | None
-        if FILE_HEADER_BYTES + size > self._options.file_bytes:
-            self._abandon_next()
-            following = self._activate_or_refuse(FILE_HEADER_BYTES + size)
-        else:
-            if self._next is None:
-                self.prepare_next()
-            with self._files_lock:
-                following, self._next = self._next, None
-            check(following is not None, "the next journal file is prepared")
+        with self._files_lock:
+            skipped: _ActiveFile | None = None
+            if FILE_HEADER_BYTES + size > self._options.file_bytes:
+                # Numbers must rise with positions: a prepared file cannot follow this one.
+                following = self._activate_or_refuse(FILE_HEADER_BYTES + size)
+                skipped = self._next
+            else:
+                following = self._next or self._activate_or_refuse(self._options.file_bytes)
+            self._next = None
+        self.full = False
         self.flush()
-        # The order matters to `sync`, which looks at the current file first.
-        if old is not None:
-            self._unsynced.append(old)
-            self._old.append(_FullFile(old.number, old.size, self.end, old.file))
+        self._retire(self._current)
+        self._retire(skipped)
         self._current = following
         self._at = FILE_HEADER_BYTES
-        if following is None:
-            raise StorageFull("no journal file")
         return following
 
-    def _abandon_next(self) -> None:
-        """Numbers must rise with positions, so a prepared file cannot follow an oversized one."""
-        with self._files_lock:
-            following, self._next = self._next, None
-        if following is not None:
-            self._old.append(_FullFile(following.number, following.size, self.end, following.file))
+    def _retire(self, active: _ActiveFile | None) -> None:
+        # Before the current file is replaced: `sync` looks at the current file first.
+        if active is not None:
+            self._unsynced.append(active)
+            self._old.append(_FullFile(active.number, active.size, self.end))
 
     # ---- files --------------------------------------------------------------------------------
 
     @property
     def wants_next(self) -> bool:
         """Whether `prepare_next` should be called, best in another thread."""
-        current = self._current
-        if self._next is not None or current is None:
+        if self._next is not None or not self._replayed:
             return False
-        return self.full or self._at * 2 > current.size
+        current = self._current
+        return self.full or current is None or self._at * 2 > current.size
 
     def prepare_next(self) -> None:
         """Makes the next file ready, so that `append` need not; raises StorageFull."""
@@ -318,18 +326,15 @@ class Journal:
         for old in list(self._old):
             if old.end > position:
                 return old.number
-        check(self._current is not None, "the journal is open for writing")
-        return self._current.number if self._current is not None else 0
+        current = self._current
+        return self._old[-1].number if current is None else current.number
 
-    def release(self, position: int) -> None:
-        """Lets go of the files wholly below a checkpoint's position: spares, or unlinked."""
-        while self._old and self._old[0].end <= position:
+    def release(self, first_number: int) -> None:
+        """A checkpoint needs `first_number` and later: what is before becomes spare or goes."""
+        while self._old and self._old[0].number < first_number:
             old = self._old.popleft()
-            if old.file is not None:
-                old.file.close()
-            path = journal_path(old.number)
             with self._files_lock:
-                self._recycle(old, path)
+                self._recycle(old, journal_path(old.number))
 
     def _recycle(self, old: _FullFile, path: str) -> None:
         wanted = old.size == self._options.file_bytes
@@ -369,10 +374,8 @@ class Journal:
 
     def close(self) -> None:
         """Closes the files; what is queued is dropped, so flush and sync first."""
-        for old in self._old:
-            if old.file is not None:
-                old.file.close()
-        for active in (self._current, self._next):
+        for active in (*self._unsynced, self._current, self._next):
             if active is not None:
                 active.file.close()
         self._current = self._next = None
+        self._unsynced.clear()

@@ -4,7 +4,8 @@ Owns the limits on descriptors and on indexes in memory, and the lists by which 
 logs that were touched. Must never know what is in a log.
 
 Both caches give a second chance: an entry that was used since it was last looked at goes to the
-back of the queue. So a hit costs no more than setting a flag, and no lock.
+back of the queue. So a hit costs no more than setting a flag, and no lock. What is let go is not
+closed here: a reader in another thread may hold it, and it closes with its last user.
 """
 
 from __future__ import annotations
@@ -14,20 +15,29 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from storage.errors import CorruptSegment
-from storage.filesystem import File, Filesystem
-from storage.segment import Segment
+from storage.filesystem import File, Filesystem, parent_of
+from storage.offset_index import ENTRY_BYTES, OffsetIndex
+from storage.segment import NEVER_SAVED, Segment
+from storage.segment_reader import rebuild_indexes
+from storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from storage.time_index import TimeIndex
 
 if TYPE_CHECKING:
     from storage.partition_log import PartitionLog
 
 OPEN_FILES_MAX = 512
-LOADED_INDEXES_MAX = 256
+LOADED_INDEX_BYTES_MAX = 64 << 20
 
 
 class LogEnvironment:
     """Shared by all logs."""
 
-    def __init__(self, filesystem: Filesystem, open_files_max: int = OPEN_FILES_MAX) -> None:
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        open_files_max: int = OPEN_FILES_MAX,
+        loaded_index_bytes_max: int = LOADED_INDEX_BYTES_MAX,
+    ) -> None:
         self.filesystem = filesystem
         self.touched: list[PartitionLog] = []
         """Logs with something to flush."""
@@ -36,12 +46,19 @@ class LogEnvironment:
         self.dirty: dict[PartitionLog, None] = {}
         """Logs that the checkpoint does not know as they are."""
         self.doomed: dict[str, None] = {}
-        """Paths nobody needs any more once a checkpoint has forgotten them."""
-        self.new_directories: dict[str, None] = {}
+        """Paths nobody needs once a checkpoint has forgotten them; a directory's ends with '/'."""
+        self.new_names: dict[str, None] = {}
         """Directories with new names in them, to be synced by the checkpoint."""
+        self.rebuilt: dict[Segment, None] = {}
+        """Segments whose index files are bad and must be written again."""
         self._open_files_max = open_files_max
         self._open: deque[Segment] = deque()
+        self._loaded_index_bytes_max = loaded_index_bytes_max
+        self._loaded: deque[tuple[Segment, int]] = deque()
+        self._loaded_bytes = 0
         self._lock = threading.Lock()
+
+    # ---- files --------------------------------------------------------------------------------
 
     def file_of(self, segment: Segment) -> File:
         """The segment's open `.log`."""
@@ -49,14 +66,20 @@ class LogEnvironment:
         segment.used = True
         return file if file is not None else self._open_file(segment, create=False)
 
-    def create_file(self, segment: Segment, directory: str) -> File:
-        """The segment's `.log`, made if it is not there yet."""
+    def writable_file_of(self, segment: Segment) -> File:
+        """The segment's `.log`, made if this is its first batch."""
+        file = segment.file
+        segment.used = True
+        if file is not None:
+            return file
+        if segment.written.size_bytes > 0:
+            return self._open_file(segment, create=False)
+        directory = parent_of(segment.path)
         if not self.filesystem.exists(directory):
             self.filesystem.makedirs(directory)
-            self.new_directories[directory.rpartition("/")[0] or "."] = None
-        file = self._open_file(segment, create=True)
-        self.new_directories[directory] = None
-        return file
+            self.new_names[parent_of(directory)] = None
+        self.new_names[directory] = None
+        return self._open_file(segment, create=True)
 
     def _open_file(self, segment: Segment, *, create: bool) -> File:
         with self._lock:
@@ -70,8 +93,101 @@ class LogEnvironment:
                     oldest.used = False
                     self._open.append(oldest)
                 else:
-                    # Not closed: a reader in a thread may hold it. It closes with its last user.
                     oldest.file = None
             segment.file = file
             self._open.append(segment)
             return file
+
+    def forget(self, segment: Segment) -> None:
+        """Lets go of the file and the indexes of a segment that was dropped."""
+        with self._lock:
+            segment.file = None
+            segment.index = None
+            segment.time_index = None
+            self.rebuilt.pop(segment, None)
+
+    # ---- indexes ------------------------------------------------------------------------------
+
+    def index_of(self, segment: Segment, *, may_block: bool) -> OffsetIndex | None:
+        """The offset index; None only when it is on disk and must not be waited for."""
+        index = segment.index
+        segment.used = True
+        if index is not None:
+            return index
+        data = self._read_index(
+            segment.index_path, segment.index_saved * ENTRY_BYTES, may_block=may_block
+        )
+        if data is None:
+            return None
+        index = OffsetIndex.from_bytes(data, segment.size_bytes)
+        if index is not None and len(index) == segment.index_saved:
+            return self._keep(segment, index, None)[0]
+        return self._rebuild(segment)[0] if may_block else None
+
+    def time_index_of(self, segment: Segment) -> TimeIndex:
+        """The time index; may wait for the disk."""
+        time_index = segment.time_index
+        segment.used = True
+        if time_index is not None:
+            return time_index
+        size = segment.time_index_saved * TIME_ENTRY_BYTES
+        data = self._read_index(segment.time_index_path, size, may_block=True)
+        time_index = TimeIndex.from_bytes(data) if data is not None else None
+        if time_index is None or len(time_index) != segment.time_index_saved:
+            return self._rebuild(segment)[1]
+        return self._keep(segment, None, time_index)[1] or time_index
+
+    def load_indexes(self, segment: Segment) -> None:
+        """Has both indexes in memory, for a segment that is about to be changed."""
+        self.index_of(segment, may_block=True)
+        self.time_index_of(segment)
+
+    def _read_index(self, path: str, size: int, *, may_block: bool) -> bytes | bytearray | None:
+        try:
+            file = self.filesystem.open(path, create=False)
+        except FileNotFoundError:
+            return b""
+        try:
+            return file.pread(size, 0) if may_block else file.pread_cached(size, 0)
+        finally:
+            file.close()
+
+    def _rebuild(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
+        """An index file is missing or damaged: read it off the batches; the log is the truth."""
+        index, time_index = rebuild_indexes(segment, self.file_of(segment))
+        with self._lock:
+            segment.index, segment.time_index = None, None
+            segment.index_saved = segment.time_index_saved = NEVER_SAVED
+            self.rebuilt[segment] = None
+        kept, kept_time = self._keep(segment, index, time_index)
+        return kept or index, kept_time or time_index
+
+    def _keep(
+        self, segment: Segment, index: OffsetIndex | None, time_index: TimeIndex | None
+    ) -> tuple[OffsetIndex | None, TimeIndex | None]:
+        """Puts loaded indexes into the segment unless another thread has been faster."""
+        size = (len(index) * ENTRY_BYTES if index is not None else 0) + (
+            len(time_index) * TIME_ENTRY_BYTES if time_index is not None else 0
+        )
+        with self._lock:
+            if segment.index is None:
+                segment.index = index
+            if segment.time_index is None:
+                segment.time_index = time_index
+            self._loaded.append((segment, size))
+            self._loaded_bytes += size
+            self._evict()
+            return segment.index, segment.time_index
+
+    def _evict(self) -> None:
+        for _ in range(len(self._loaded)):
+            if self._loaded_bytes <= self._loaded_index_bytes_max:
+                return
+            segment, size = self._loaded.popleft()
+            if segment.used or not segment.closed or not segment.indexes_saved:
+                segment.used = False
+                self._loaded.append((segment, size))
+            else:
+                self._loaded_bytes -= size
+                segment.index = None
+                segment.time_index = None

@@ -7,7 +7,7 @@ while open goes on working, as on POSIX; nothing here survives anything, so sync
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from storage.errors import AlreadyLocked
 from storage.filesystem import Buffer
@@ -68,12 +68,25 @@ class MemoryLock:
         self._locked.discard(self._path)
 
 
+class MemoryDatabase(sqlite3.Connection):
+    """A database in memory whose content is handed over when it is closed."""
+
+    on_close: Callable[[bytes], None] | None = None
+
+    def close(self) -> None:
+        if self.on_close is not None:
+            self.on_close(self.serialize())
+            self.on_close = None
+        super().close()
+
+
 class MemoryFilesystem:
     """Paths to files, and the set of directories."""
 
     def __init__(self) -> None:
         self.files: dict[str, MemoryFile] = {}
         self.directories: set[str] = {"."}
+        self.databases: dict[str, bytes] = {}
         self._locked: set[str] = set()
 
     def open(self, path: str, create: bool) -> MemoryFile:
@@ -122,7 +135,7 @@ class MemoryFilesystem:
         }
 
     def exists(self, path: str) -> bool:
-        return path in self.files or path in self.directories
+        return path in self.files or path in self.directories or path in self.databases
 
     def size(self, path: str) -> int:
         return self.open(path, create=False).size()
@@ -134,7 +147,14 @@ class MemoryFilesystem:
         return FREE_BYTES
 
     def open_database(self, path: str) -> sqlite3.Connection:
-        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, factory=MemoryDatabase
+        )
+        content = self.databases.get(path)
+        if content is not None:
+            connection.deserialize(content)
+        connection.on_close = lambda content: self.databases.update({path: content})
+        return connection
 
     def lock(self, path: str) -> MemoryLock:
         if path in self._locked:

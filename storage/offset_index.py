@@ -44,6 +44,11 @@ class OffsetIndex:
         found = bisect_left(self._offsets, relative_offset)
         return self._positions[found - 1] if found else 0
 
+    def position_from_offset(self, relative_offset: int, default: int) -> int:
+        """Where the first indexed batch begins that ends at or after `relative_offset`."""
+        found = bisect_left(self._offsets, relative_offset)
+        return self._positions[found] if found < len(self._offsets) else default
+
     def position_at_or_before(self, position: int) -> int:
         """Where the last indexed batch begins that does not begin after `position`."""
         found = bisect_right(self._positions, position)
@@ -60,11 +65,12 @@ class OffsetIndex:
         return both.tobytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, size_bytes: int) -> OffsetIndex | None:
+    def from_bytes(cls, data: bytes | bytearray, size_bytes: int) -> OffsetIndex | None:
         """None when this cannot be the index of a segment of `size_bytes`: rebuild it then."""
         if len(data) % ENTRY_BYTES:
             return None
-        both = array("i", data)
+        both = array("i")
+        both.frombytes(data)
         if sys.byteorder == "little":
             both.byteswap()
         index = cls()

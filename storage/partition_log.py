@@ -6,6 +6,9 @@ far readers may see: the upper bound comes with each read.
 Files come into being with the first batch; an empty log has none. A segment that is dropped leaves
 its files behind as doomed: a crash may bring back a checkpoint that still counts on them, so they
 are unlinked only after the next checkpoint.
+
+Reads may run in another thread than the rest: the list of segments is replaced or grown, never
+shrunk in place.
 """
 
 from __future__ import annotations
@@ -13,22 +16,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from storage.errors import check
-from storage.filesystem import Buffer
-from storage.journal import NO_SPACE_ERRNOS
+from storage.errors import CorruptSegment, check
+from storage.filesystem import NO_SPACE_ERRNOS, Buffer, parent_of
 from storage.log_environment import LogEnvironment
-from storage.offset_index import ENTRIES_MAX
-from storage.segment import HEADER_BYTES, NO_TIMESTAMP, Segment
+from storage.offset_index import ENTRIES_MAX, INDEX_INTERVAL_BYTES
+from storage.offset_index import ENTRY_BYTES as INDEX_ENTRY_BYTES
+from storage.segment import NO_TIMESTAMP, IndexWrite, Segment, SegmentRow
+from storage.segment_reader import Slice, read_slice
+from storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from storage.time_search import TimestampedOffset, first_at_or_after, largest
+
+__all__ = ["LogRow", "PartitionLog", "SegmentRow", "Slice", "TimestampedOffset"]
 
 SEGMENT_BYTES_MAX = 2**31 - 1
 RELATIVE_OFFSET_MAX = 2**31 - 1
-
-
-class Slice(NamedTuple):
-    """Whole batches, and the offset to go on from."""
-
-    data: bytes
-    next_offset: int
 
 
 class LogRow(NamedTuple):
@@ -37,6 +38,16 @@ class LogRow(NamedTuple):
     directory: str
     log_start_offset: int
     log_end_offset: int
+
+
+class SavedLog(NamedTuple):
+    """What the checkpoint has to write about a log, and how to take it back."""
+
+    row: LogRow
+    segments: list[SegmentRow]
+    dropped: list[tuple[str, int]]
+    index_writes: list[IndexWrite]
+    changed: list[tuple[Segment, int, int]]
 
 
 class PartitionLog:
@@ -52,6 +63,8 @@ class PartitionLog:
         self.segments: list[Segment] = []
         self._environment = environment
         self._unflushed: list[Segment] = []
+        self._changed: dict[Segment, None] = {}
+        self._dropped: list[int] = []
 
     # ---- appending ----------------------------------------------------------------------------
 
@@ -60,22 +73,31 @@ class PartitionLog:
     ) -> None:
         """Queues a batch, whose header has its offsets already; by reference, until `flush`."""
         check(base_offset >= self.log_end_offset, "offsets only rise")
-        if roll or not self.segments:
+        segments = self.segments
+        if roll or not segments:
             self._roll(base_offset)
-        segment = self.segments[-1]
-        unflushed = self._unflushed
-        if not unflushed:
-            self._environment.touched.append(self)
-            self._environment.dirty[self] = None
+        segment = segments[-1]
         if not segment.queue:
-            unflushed.append(segment)
+            environment = self._environment
+            if not self._unflushed:
+                environment.touched.append(self)
+            self._unflushed.append(segment)
+            environment.dirty[self] = None
+            self._changed[segment] = None
+        if (
+            segment.index is None or segment.time_index is None
+        ) and segment.size_bytes - segment.last_indexed_position > INDEX_INTERVAL_BYTES:
+            self._environment.load_indexes(segment)
         segment.append(batch, last_offset, max_timestamp)
         self.log_end_offset = last_offset + 1
         self.size_bytes += len(batch)
 
     def _roll(self, base_offset: int) -> None:
         if self.segments:
-            self.segments[-1].save_max_timestamp()
+            last = self.segments[-1]
+            self._environment.load_indexes(last)
+            last.close()
+            self._changed[last] = None
         self.segments.append(Segment(self.directory, base_offset))
 
     def wants_roll(
@@ -109,11 +131,7 @@ class PartitionLog:
         try:
             while unflushed:
                 segment = unflushed[0]
-                file = segment.file
-                if file is None:
-                    file = self._environment.create_file(segment, self.directory)
-                segment.used = True
-                segment.flush(file)
+                segment.flush(self._environment.writable_file_of(segment))
                 del unflushed[0]
         except OSError as error:
             if error.errno not in NO_SPACE_ERRNOS:
@@ -125,7 +143,7 @@ class PartitionLog:
             return
         if self.unwritten:
             self.unwritten = False
-            del self._environment.unwritten[self]
+            self._environment.unwritten.pop(self, None)
 
     # ---- reading ------------------------------------------------------------------------------
 
@@ -143,30 +161,66 @@ class PartitionLog:
         None when the page cache does not hold them and `may_block` is false.
         """
         segments = self.segments
-        found = bisect_right(segments, offset, key=_base_offset_of) - 1
-        for segment in segments[max(found, 0) :]:
-            size_bytes, next_offset = segment.written
+        at = len(segments) - 1
+        if at >= 0 and offset < segments[at].base_offset:
+            at = max(bisect_right(segments, offset, key=_base_offset_of) - 1, 0)
+        while 0 <= at < len(segments):
+            segment = segments[at]
             if segment.base_offset >= upper_offset:
                 break
-            if next_offset <= offset:
-                continue
-            file = self._environment.file_of(segment)
-            data = file.pread(size_bytes, 0)
-            start = at = 0
-            result = offset
-            while at + HEADER_BYTES <= len(data):
-                _, last, size = segment.place_at(data, at, 0)
-                if last >= upper_offset:
-                    break
-                if last < offset:
-                    start = at + size
-                elif at + size - start > max_bytes and not (at_least_one and at == start):
-                    break
-                else:
-                    result = last + 1
-                at += size
-            return Slice(data[start:at], result)
+            if segment.written.next_offset > offset:
+                return self._read(segment, offset, max_bytes, upper_offset, at_least_one, may_block)
+            at += 1
         return Slice(b"", offset)
+
+    def _read(
+        self,
+        segment: Segment,
+        offset: int,
+        max_bytes: int,
+        upper_offset: int,
+        at_least_one: bool,
+        may_block: bool,
+    ) -> Slice | None:
+        environment = self._environment
+        try:
+            index = environment.index_of(segment, may_block=may_block)
+            if index is None:
+                return None
+            return read_slice(
+                segment,
+                environment.file_of(segment),
+                index,
+                offset,
+                max_bytes,
+                upper_offset,
+                at_least_one=at_least_one,
+                may_block=may_block,
+            )
+        except CorruptSegment:
+            if segment in self.segments:
+                raise
+            # Dropped and unlinked while a thread was on its way to it.
+            return Slice(b"", offset)
+
+    def offset_for_timestamp(self, timestamp: int, upper_offset: int) -> TimestampedOffset | None:
+        """The first record that is not older than `timestamp`. May wait for the disk."""
+        for segment in list(self.segments):
+            found = first_at_or_after(self._environment, segment, timestamp, self.log_start_offset)
+            if found is not None:
+                return found if found.offset < upper_offset else None
+        return None
+
+    def offset_of_max_timestamp(self, upper_offset: int) -> TimestampedOffset | None:
+        """The first of the records with the largest timestamp. May wait for the disk."""
+        best: TimestampedOffset | None = None
+        for segment in list(self.segments):
+            if best is not None and segment.max_timestamp <= best.timestamp:
+                continue
+            found = largest(self._environment, segment, self.log_start_offset)
+            if found is not None and (best is None or found.timestamp > best.timestamp):
+                best = found
+        return best if best is not None and best.offset < upper_offset else None
 
     # ---- dropping -----------------------------------------------------------------------------
 
@@ -178,17 +232,110 @@ class PartitionLog:
         self.log_start_offset = offset
         self._environment.dirty[self] = None
         kept = [segment for segment in self.segments if segment.next_offset > offset]
-        for segment in self.segments[: len(self.segments) - len(kept)]:
-            self._drop(segment)
+        dropped = self.segments[: len(self.segments) - len(kept)]
         self.segments = kept
+        for segment in dropped:
+            self._drop(segment)
 
     def _drop(self, segment: Segment) -> None:
         self.size_bytes -= segment.size_bytes
         if segment in self._unflushed:
             self._unflushed.remove(segment)
-        for path in segment.paths:
+        self._changed.pop(segment, None)
+        self._dropped.append(segment.base_offset)
+        for path in (segment.log_path, segment.index_path, segment.time_index_path):
             self._environment.doomed[path] = None
+        self._environment.forget(segment)
+
+    def close(self) -> None:
+        """Lets go of files and indexes; for a log that was removed or at the end of the store."""
+        self._environment.dirty.pop(self, None)
+        self._environment.unwritten.pop(self, None)
+        self._unflushed = []
+        for segment in self.segments:
+            self._environment.forget(segment)
+
+    # ---- checkpoint ---------------------------------------------------------------------------
+
+    def save(self) -> SavedLog:
+        """What changed since the last time; nothing may be queued."""
+        check(not self._unflushed, "only what is written can be checkpointed")
+        saved = SavedLog(
+            LogRow(self.directory, self.log_start_offset, self.log_end_offset),
+            [],
+            [(self.directory, base_offset) for base_offset in self._dropped],
+            [],
+            [],
+        )
+        for segment in self._changed:
+            saved.changed.append((segment, segment.index_saved, segment.time_index_saved))
+            row, writes = segment.save(self.directory)
+            saved.segments.append(row)
+            saved.index_writes.extend(writes)
+        self._changed = {}
+        self._dropped = []
+        return saved
+
+    def take_back(self, saved: SavedLog) -> None:
+        """The checkpoint was not written: all that was saved is to be saved again."""
+        for segment, index_saved, time_index_saved in saved.changed:
+            if segment in self.segments:
+                segment.index_saved = index_saved
+                segment.time_index_saved = time_index_saved
+                self._changed[segment] = None
+        self._dropped.extend(base_offset for _, base_offset in saved.dropped)
+        self._environment.dirty[self] = None
+
+    def save_again(self, segment: Segment) -> None:
+        """The segment's index files must be written anew."""
+        if segment in self.segments:
+            self._changed[segment] = None
+            self._environment.dirty[self] = None
+
+    def restore(self, row: LogRow, segments: list[SegmentRow]) -> None:
+        """Becomes the log of the checkpoint again; files are cut to what it knew."""
+        self.log_start_offset = row.log_start_offset
+        self.log_end_offset = row.log_end_offset
+        for segment_row in sorted(segments, key=lambda segment: segment.base_offset):
+            self.segments.append(Segment.restore(segment_row))
+        for segment in self.segments[:-1]:
+            segment.closed = True
+        self.size_bytes = sum(segment.size_bytes for segment in self.segments)
+        self.cut_files()
+
+    def cut_files(self) -> None:
+        """Removes what was written after the checkpoint: replay writes it again."""
+        filesystem = self._environment.filesystem
+        if not filesystem.exists(self.directory):
+            if self.segments:
+                raise CorruptSegment(self.directory, None, "the directory is missing")
+            return
+        known: dict[str, int] = {}
+        for segment in self.segments:
+            known[segment.log_path] = segment.size_bytes
+            known[segment.index_path] = segment.index_saved * INDEX_ENTRY_BYTES
+            known[segment.time_index_path] = segment.time_index_saved * TIME_ENTRY_BYTES
+        for name in filesystem.listdir(self.directory):
+            path = f"{self.directory}/{name}"
+            if path not in known:
+                filesystem.unlink(path)
+                continue
+            size, wanted = filesystem.size(path), known.pop(path)
+            if size > wanted:
+                file = filesystem.open(path, create=False)
+                file.truncate(wanted)
+                file.close()
+            elif size < wanted and path.endswith(".log"):
+                raise CorruptSegment(path, size, f"the file should have {wanted} bytes")
+        for path in known:
+            if path.endswith(".log"):
+                raise CorruptSegment(path, None, "the file is missing")
 
 
 def _base_offset_of(segment: Segment) -> int:
     return segment.base_offset
+
+
+def directory_of(segment: Segment) -> str:
+    """The directory of the log that a segment belongs to."""
+    return parent_of(segment.path)

@@ -1,34 +1,30 @@
 """A segment: one `.log` file of a partition with its two indexes.
 
-Owns the bytes between two offsets: what is queued, what is written, where batches begin. Must never
-know the other segments, the journal, or what is inside a batch beyond its header.
+Owns the bytes between two offsets: what is queued, what is written, what the indexes say. Must
+never know the other segments, the journal, or what is inside a batch beyond its header.
 
-Written means: in the file, though maybe only in the page cache; the journal is what makes it
-durable. Readers see the written part only. They may run in another thread than `append` and
-`flush`: what they need is read from one tuple, `written`, and from indexes that only grow.
+Written means: in the file, though maybe only in the page cache; the journal makes it durable.
+Readers see the written part only. They may run in another thread than `append` and `flush`: what
+they need they take from one tuple, `written`, and from indexes that only grow.
+
+Indexes are in memory while a segment takes batches, and until a checkpoint has written them. Later
+they are loaded when asked for, see storage/log_environment.py.
 """
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import NamedTuple
 
-from storage.errors import CorruptSegment
+from storage.errors import check
 from storage.filesystem import Buffer, File
-from storage.offset_index import INDEX_INTERVAL_BYTES, OffsetIndex
+from storage.offset_index import ENTRY_BYTES, INDEX_INTERVAL_BYTES, OffsetIndex
+from storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from storage.time_index import TimeIndex
 from storage.vectors import write_all
 
-HEADER_BYTES = 61
-LENGTH_PREFIX_BYTES = 12
-LENGTH_MIN = HEADER_BYTES - LENGTH_PREFIX_BYTES
-MAGIC = 2
 NO_TIMESTAMP = -1
-
-BATCH_PLACE = Struct(">qi4xb6xi")
-"""Base offset, length, magic, last offset delta: what a walk needs of a batch's header."""
-
-_unpack_place = BATCH_PLACE.unpack_from
+NEVER_SAVED = -1
+HINTS_MAX = 16
 
 
 class SegmentRow(NamedTuple):
@@ -41,6 +37,7 @@ class SegmentRow(NamedTuple):
     first_timestamp: int
     max_timestamp: int
     offset_of_max_timestamp: int
+    last_indexed_position: int
     index_entries: int
     time_index_entries: int
 
@@ -52,16 +49,26 @@ class Written(NamedTuple):
     next_offset: int
 
 
+class IndexWrite(NamedTuple):
+    """Bytes that belong into an index file."""
+
+    path: str
+    at: int
+    data: bytes
+
+
 class Segment:
     """See the top of this file."""
 
     __slots__ = (
-        "_since_index",
         "base_offset",
+        "closed",
         "file",
         "first_timestamp",
+        "hints",
         "index",
         "index_saved",
+        "last_indexed_position",
         "max_timestamp",
         "next_offset",
         "offset_of_max_timestamp",
@@ -79,52 +86,90 @@ class Segment:
         self.base_offset = base_offset
         self.next_offset = base_offset
         self.size_bytes = 0
+        self.closed = False
         self.first_timestamp = NO_TIMESTAMP
         self.max_timestamp = NO_TIMESTAMP
         self.offset_of_max_timestamp = base_offset
         self.index: OffsetIndex | None = OffsetIndex()
         self.time_index: TimeIndex | None = TimeIndex()
-        self.index_saved = 0
-        self.time_index_saved = 0
-        self._since_index = 0
+        self.index_saved = NEVER_SAVED
+        self.time_index_saved = NEVER_SAVED
+        self.last_indexed_position = 0
         self.file: File | None = None
         self.used = False
         self.queue: list[Buffer] = []
         self.written = Written(0, base_offset)
+        self.hints: dict[int, int] = {}
+        """Where batches begin at which readers stopped, by offset: where they will go on."""
+
+    @classmethod
+    def restore(cls, row: SegmentRow) -> Segment:
+        """The segment as it was; its indexes are loaded when they are needed."""
+        segment = cls(row.directory, row.base_offset)
+        segment.next_offset = row.next_offset
+        segment.size_bytes = row.size_bytes
+        segment.first_timestamp = row.first_timestamp
+        segment.max_timestamp = row.max_timestamp
+        segment.offset_of_max_timestamp = row.offset_of_max_timestamp
+        segment.last_indexed_position = row.last_indexed_position
+        segment.index = None
+        segment.time_index = None
+        segment.index_saved = row.index_entries
+        segment.time_index_saved = row.time_index_entries
+        segment.written = Written(row.size_bytes, row.next_offset)
+        return segment
 
     @property
     def log_path(self) -> str:
         return self.path + ".log"
 
     @property
-    def paths(self) -> tuple[str, str, str]:
-        return self.path + ".log", self.path + ".index", self.path + ".timeindex"
+    def index_path(self) -> str:
+        return self.path + ".index"
+
+    @property
+    def time_index_path(self) -> str:
+        return self.path + ".timeindex"
+
+    @property
+    def indexes_saved(self) -> bool:
+        """Whether the index files hold all that the indexes in memory do."""
+        return (self.index is None or len(self.index) == self.index_saved) and (
+            self.time_index is None or len(self.time_index) == self.time_index_saved
+        )
 
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int) -> None:
         """Queues a batch by reference: it must not change before `flush`."""
-        size = len(batch)
+        self.advance(len(batch), last_offset, max_timestamp)
+        self.queue.append(batch)
+
+    def advance(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
+        """Counts and indexes a batch. The indexes must be in memory if it wants an entry."""
         if self.size_bytes == 0:
             self.first_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
-        if self._since_index > INDEX_INTERVAL_BYTES:
-            self._add_index_entries(last_offset, self.size_bytes)
-        self._since_index += size
-        self.queue.append(batch)
-        self.size_bytes += size
+        if self.size_bytes - self.last_indexed_position > INDEX_INTERVAL_BYTES:
+            index = self.index
+            check(index is not None, "the index of a segment that takes batches is in memory")
+            if index is not None:
+                index.append(last_offset - self.base_offset, self.size_bytes)
+            self.last_indexed_position = self.size_bytes
+            self._index_max_timestamp()
+        self.size_bytes += size_bytes
         self.next_offset = last_offset + 1
 
-    def _add_index_entries(self, last_offset: int, position: int) -> None:
-        if self.index is not None and self.time_index is not None:
-            self.index.append(last_offset - self.base_offset, position)
-            self.save_max_timestamp()
-        self._since_index = 0
+    def close(self) -> None:
+        """No batch will follow; the largest timestamp is entered into the time index."""
+        self.closed = True
+        self._index_max_timestamp()
 
-    def save_max_timestamp(self) -> None:
-        """Enters the largest timestamp so far into the time index; the last act of a segment."""
-        if self.time_index is not None:
-            self.time_index.append_if_later(
+    def _index_max_timestamp(self) -> None:
+        time_index = self.time_index
+        check(time_index is not None, "the index of a segment that takes batches is in memory")
+        if time_index is not None:
+            time_index.append_if_later(
                 self.max_timestamp, self.offset_of_max_timestamp - self.base_offset
             )
 
@@ -139,9 +184,38 @@ class Segment:
         """The queued buffers belong to others: copies can wait."""
         self.queue = [b"".join(self.queue)]
 
-    def place_at(self, data: bytes, at: int, position: int) -> tuple[int, int, int]:
-        """(base offset, last offset, size) of the batch at `at` in data read from `position` on."""
-        base_offset, length, magic, delta = _unpack_place(data, at)
-        if length < LENGTH_MIN or magic != MAGIC or delta < 0 or base_offset < self.base_offset:
-            raise CorruptSegment(self.log_path, position + at, "no batch begins here")
-        return base_offset, base_offset + delta, length + LENGTH_PREFIX_BYTES
+    def remember(self, offset: int, position: int) -> None:
+        """A reader will come back for `offset`; the batch that holds it begins at `position`."""
+        hints = self.hints
+        if len(hints) >= HINTS_MAX:
+            hints.pop(next(iter(hints)), None)
+        hints[offset] = position
+
+    def save(self, directory: str) -> tuple[SegmentRow, list[IndexWrite]]:
+        """What the checkpoint has to remember, and the index bytes it has to write for that."""
+        writes = []
+        if self.index is not None and len(self.index) > self.index_saved:
+            start = max(self.index_saved, 0)
+            data = self.index.to_bytes(start)
+            writes.append(IndexWrite(self.index_path, start * ENTRY_BYTES, data))
+            self.index_saved = len(self.index)
+        if self.time_index is not None and len(self.time_index) > self.time_index_saved:
+            start = max(self.time_index_saved, 0)
+            data = self.time_index.to_bytes(start)
+            writes.append(IndexWrite(self.time_index_path, start * TIME_ENTRY_BYTES, data))
+            self.time_index_saved = len(self.time_index)
+        return self._row(directory), writes
+
+    def _row(self, directory: str) -> SegmentRow:
+        return SegmentRow(
+            directory,
+            self.base_offset,
+            self.next_offset,
+            self.size_bytes,
+            self.first_timestamp,
+            self.max_timestamp,
+            self.offset_of_max_timestamp,
+            self.last_indexed_position,
+            self.index_saved,
+            self.time_index_saved,
+        )

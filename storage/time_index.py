@@ -47,7 +47,7 @@ class TimeIndex:
         return b"".join(map(ENTRY.pack, timestamps, self._offsets[start:]))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> TimeIndex | None:
+    def from_bytes(cls, data: bytes | bytearray) -> TimeIndex | None:
         """None when this cannot be a time index: rebuild it then."""
         if len(data) % ENTRY_BYTES:
             return None

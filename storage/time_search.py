@@ -1,0 +1,94 @@
+"""Finding records by time.
+
+Owns the search for the first record at or after a timestamp and for the one with the largest. Must
+never know how segments are kept. Only the batch in question is opened, up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from protocol.record_batch import NO_TIMESTAMP, BatchHeader
+from protocol.records import read_records
+from storage.errors import CorruptSegment
+from storage.filesystem import File
+from storage.log_environment import LogEnvironment
+from storage.segment import Segment
+from storage.segment_reader import locate, walk
+
+DECOMPRESSED_BYTES_MAX = 128 << 20
+"""Of one batch; more than the largest request can hold uncompressed records of."""
+
+
+class TimestampedOffset(NamedTuple):
+    """Where a record is and when it says it was written."""
+
+    offset: int
+    timestamp: int
+
+
+def first_at_or_after(
+    environment: LogEnvironment, segment: Segment, timestamp: int, start_offset: int
+) -> TimestampedOffset | None:
+    """The first record of the segment, from `start_offset` on, that is not older."""
+    if segment.max_timestamp < timestamp:
+        return None
+    hint = environment.time_index_of(segment).offset_before(timestamp) + segment.base_offset
+    for file, position, header in _batches(environment, segment, max(hint, start_offset)):
+        if header.max_timestamp < timestamp:
+            continue
+        for found in _timestamps(segment, file, position, header):
+            if found.timestamp >= timestamp and found.offset >= start_offset:
+                return found
+    return None
+
+
+def largest(
+    environment: LogEnvironment, segment: Segment, start_offset: int
+) -> TimestampedOffset | None:
+    """The first of the records, from `start_offset` on, with the largest timestamp."""
+    if segment.offset_of_max_timestamp >= start_offset:
+        return first_at_or_after(environment, segment, segment.max_timestamp, start_offset)
+    # The batch that had it is cut away: look at all that is left.
+    best: TimestampedOffset | None = None
+    for file, position, header in _batches(environment, segment, start_offset):
+        if best is not None and header.max_timestamp <= best.timestamp:
+            continue
+        for found in _timestamps(segment, file, position, header):
+            if found.offset >= start_offset and (best is None or found.timestamp > best.timestamp):
+                best = found
+    return best
+
+
+def _batches(
+    environment: LogEnvironment, segment: Segment, offset: int
+) -> Iterator[tuple[File, int, BatchHeader]]:
+    size, next_offset = segment.written
+    if offset >= next_offset:
+        return
+    file = environment.file_of(segment)
+    index = environment.index_of(segment, may_block=True)
+    if index is None:
+        return
+    start = locate(segment, file, index, offset, may_block=True)
+    if start is None:
+        return
+    for position, header in walk(segment, file, start, size):
+        yield file, position, header
+
+
+def _timestamps(
+    segment: Segment, file: File, position: int, header: BatchHeader
+) -> Iterator[TimestampedOffset]:
+    if header.is_log_append_time or header.is_control:
+        if header.max_timestamp != NO_TIMESTAMP:
+            yield TimestampedOffset(header.base_offset, header.max_timestamp)
+        return
+    data = file.pread(header.size_bytes, position)
+    if len(data) != header.size_bytes:
+        raise CorruptSegment(segment.log_path, position, "the file ends too early")
+    for record in read_records(data, 0, header, DECOMPRESSED_BYTES_MAX):
+        yield TimestampedOffset(
+            header.base_offset + record.offset_delta, header.base_timestamp + record.timestamp_delta
+        )
