@@ -43,7 +43,7 @@ STRING_MAX_BYTES: Final = 0x7FFF
 TAG_MIN_BYTES: Final = 2
 
 INT8_ELEMENT: Final[ElementSize] = (1, 12 - CONTENT_FACTOR)
-INT16_ELEMENT: Final[ElementSize] = (2, 8 + 28 + 2 - 2 * CONTENT_FACTOR)
+INT16_ELEMENT: Final[ElementSize] = (2, 8 + 32 + 2 - 2 * CONTENT_FACTOR)
 INT32_ELEMENT: Final[ElementSize] = (4, 8 + 32 + 4 - 4 * CONTENT_FACTOR)
 INT64_ELEMENT: Final[ElementSize] = (8, 8 + 36 + 8 - 8 * CONTENT_FACTOR)
 UUID_ELEMENT: Final[ElementSize] = (16, 12 + 49 - 16 * CONTENT_FACTOR)
@@ -60,7 +60,7 @@ _INT64: Final = Struct(">q")
 _FLOAT64: Final = Struct(">d")
 
 # One shared object for each: Python itself shares only -5 and up, and a list of int8 must not
-# cost 28 bytes for every byte of input.
+# cost 32 bytes for every byte of input.
 _INT8_VALUES: Final = (*range(128), *range(-128, 0))
 
 _IS_LITTLE_ENDIAN: Final = sys.byteorder == "little"

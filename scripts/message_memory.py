@@ -34,9 +34,9 @@ WIRE_BYTES = {
 }
 MEMORY_BYTES = {
     "bool": 0,
-    "int8": 28,
-    "int16": 28,
-    "uint16": 28,
+    "int8": 32,
+    "int16": 32,
+    "uint16": 32,
     "int32": 32,
     "uint32": 32,
     "int64": 36,

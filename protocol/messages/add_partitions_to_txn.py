@@ -25,7 +25,7 @@ class AddPartitionsToTxnRequest(ApiMessage):
         __slots__ = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (14, 219), (14, 219), (14, 219), (14, 219), (14, 219), (14, 219),
+            (14, 223), (14, 223), (14, 223), (14, 223), (14, 223), (14, 223),
         )
 
         def __init__(
@@ -278,7 +278,7 @@ class AddPartitionsToTxnResponse(ApiMessage):
         __slots__ = ("partition_index", "partition_error_code")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 90), (6, 90), (6, 90), (7, 85), (7, 85), (7, 85),
+            (6, 94), (6, 94), (6, 94), (7, 89), (7, 89), (7, 89),
         )
 
         def __init__(

@@ -198,7 +198,7 @@ class AlterClientQuotasResponse(ApiMessage):
     class EntryData(Part):
         __slots__ = ("error_code", "error_message", "entity")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 197), (5, 212))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 201), (5, 216))
 
         def __init__(
             self,

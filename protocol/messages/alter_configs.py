@@ -24,7 +24,7 @@ class AlterConfigsRequest(ApiMessage):
     class AlterConfigsResource(Part):
         __slots__ = ("resource_type", "resource_name", "configs")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 202), (7, 202), (4, 217))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 206), (7, 206), (4, 221))
 
         def __init__(
             self,
@@ -156,7 +156,7 @@ class AlterConfigsResponse(ApiMessage):
     class AlterConfigsResourceResponse(Part):
         __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 219), (7, 219), (6, 224))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 227), (7, 227), (6, 232))
 
         def __init__(
             self,

@@ -170,7 +170,7 @@ class AlterPartitionReassignmentsResponse(ApiMessage):
     class ReassignablePartitionResponse(Part):
         __slots__ = ("partition_index", "error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 149), (8, 149))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 153), (8, 153))
 
         def __init__(
             self,

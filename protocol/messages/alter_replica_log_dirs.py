@@ -190,7 +190,7 @@ class AlterReplicaLogDirsResponse(ApiMessage):
     class AlterReplicaLogDirPartitionResult(Part):
         __slots__ = ("partition_index", "error_code")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 90), (6, 90), (7, 85))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 94), (6, 94), (7, 89))
 
         def __init__(
             self,

@@ -24,7 +24,7 @@ class AlterUserScramCredentialsRequest(ApiMessage):
     class ScramCredentialDeletion(Part):
         __slots__ = ("name", "mechanism")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((3, 134),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((3, 138),)
 
         def __init__(
             self,
@@ -52,7 +52,7 @@ class AlterUserScramCredentialsRequest(ApiMessage):
     class ScramCredentialUpsertion(Part):
         __slots__ = ("name", "mechanism", "iterations", "salt", "salted_password")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((9, 210),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((9, 214),)
 
         def __init__(
             self,
@@ -134,7 +134,7 @@ class AlterUserScramCredentialsResponse(ApiMessage):
     class AlterUserScramCredentialsResult(Part):
         __slots__ = ("user", "error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 193),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 197),)
 
         def __init__(
             self,

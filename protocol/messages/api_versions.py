@@ -70,7 +70,7 @@ class ApiVersionsResponse(ApiMessage):
         __slots__ = ("api_key", "min_version", "max_version")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 122), (6, 122), (6, 122), (7, 117), (7, 117),
+            (6, 134), (6, 134), (6, 134), (7, 129), (7, 129),
         )
 
         def __init__(
@@ -102,7 +102,7 @@ class ApiVersionsResponse(ApiMessage):
         __slots__ = ("name", "min_version", "max_version")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 155), (6, 155), (6, 155), (6, 155), (6, 155),
+            (6, 163), (6, 163), (6, 163), (6, 163), (6, 163),
         )
 
         def __init__(
@@ -134,7 +134,7 @@ class ApiVersionsResponse(ApiMessage):
         __slots__ = ("name", "max_version_level", "min_version_level")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 155), (6, 155), (6, 155), (6, 155), (6, 155),
+            (6, 163), (6, 163), (6, 163), (6, 163), (6, 163),
         )
 
         def __init__(

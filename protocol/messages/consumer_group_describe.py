@@ -82,7 +82,7 @@ class ConsumerGroupDescribeResponse(ApiMessage):
             "authorized_operations",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 464), (20, 464))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 468), (20, 468))
 
         def __init__(
             self,
@@ -152,7 +152,7 @@ class ConsumerGroupDescribeResponse(ApiMessage):
             "member_type",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((16, 770), (17, 793))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((16, 770), (17, 797))
 
         def __init__(
             self,

@@ -33,7 +33,7 @@ class CreateAclsRequest(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (10, 345), (10, 345), (8, 355), (8, 355),
+            (10, 361), (10, 361), (8, 371), (8, 371),
         )
 
         def __init__(
@@ -140,7 +140,7 @@ class CreateAclsResponse(ApiMessage):
     class AclCreationResult(Part):
         __slots__ = ("error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((4, 129), (4, 129), (4, 129), (4, 129))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((4, 133), (4, 133), (4, 133), (4, 133))
 
         def __init__(
             self,

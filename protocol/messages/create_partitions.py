@@ -167,7 +167,7 @@ class CreatePartitionsResponse(ApiMessage):
     class CreatePartitionsTopicResult(Part):
         __slots__ = ("name", "error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 188), (6, 188), (5, 193), (5, 193))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 192), (6, 192), (5, 197), (5, 197))
 
         def __init__(
             self,

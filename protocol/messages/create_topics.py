@@ -27,7 +27,7 @@ class CreateTopicsRequest(ApiMessage):
         __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (16, 285), (16, 285), (16, 285), (16, 285), (16, 285), (10, 315), (10, 315), (10, 315),
+            (16, 289), (16, 289), (16, 289), (16, 289), (16, 289), (10, 319), (10, 319), (10, 319),
         )
 
         def __init__(
@@ -234,7 +234,7 @@ class CreateTopicsResponse(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 308), (6, 308), (6, 308), (6, 308), (6, 308), (12, 366), (12, 366), (28, 335),
+            (6, 312), (6, 312), (6, 312), (6, 312), (6, 312), (12, 378), (12, 378), (28, 347),
         )
 
         def __init__(
@@ -328,7 +328,7 @@ class CreateTopicsResponse(ApiMessage):
         __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 204), (6, 204), (6, 204), (6, 204), (6, 204), (6, 204), (6, 204), (6, 204),
+            (6, 208), (6, 208), (6, 208), (6, 208), (6, 208), (6, 208), (6, 208), (6, 208),
         )
 
         def __init__(

@@ -33,7 +33,7 @@ class DeleteAclsRequest(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (10, 345), (10, 345), (8, 355), (8, 355),
+            (10, 361), (10, 361), (8, 371), (8, 371),
         )
 
         def __init__(
@@ -140,7 +140,7 @@ class DeleteAclsResponse(ApiMessage):
     class DeleteAclsFilterResult(Part):
         __slots__ = ("error_code", "error_message", "matching_acls")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 197), (8, 197), (5, 212), (5, 212))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 201), (8, 201), (5, 216), (5, 216))
 
         def __init__(
             self,
@@ -197,7 +197,7 @@ class DeleteAclsResponse(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (14, 430), (14, 430), (11, 445), (11, 445),
+            (14, 450), (14, 450), (11, 465), (11, 465),
         )
 
         def __init__(

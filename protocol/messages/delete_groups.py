@@ -68,7 +68,7 @@ class DeleteGroupsResponse(ApiMessage):
     class DeletableGroupResult(Part):
         __slots__ = ("group_id", "error_code")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((4, 129), (4, 129), (4, 129))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((4, 133), (4, 133), (4, 133))
 
         def __init__(
             self,

@@ -183,7 +183,7 @@ class DeleteRecordsResponse(ApiMessage):
     class DeleteRecordsPartitionResult(Part):
         __slots__ = ("partition_index", "low_watermark", "error_code")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((14, 94), (14, 94), (15, 89))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((14, 98), (14, 98), (15, 93))
 
         def __init__(
             self,

@@ -127,7 +127,7 @@ class DeleteTopicsResponse(ApiMessage):
         __slots__ = ("name", "topic_id", "error_code", "error_message")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (4, 145), (4, 145), (4, 145), (4, 145), (4, 145), (5, 201), (21, 170),
+            (4, 149), (4, 149), (4, 149), (4, 149), (4, 149), (5, 205), (21, 174),
         )
 
         def __init__(

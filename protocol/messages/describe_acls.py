@@ -101,7 +101,7 @@ class DescribeAclsResponse(ApiMessage):
     class DescribeAclsResource(Part):
         __slots__ = ("resource_type", "resource_name", "pattern_type", "acls")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 233), (8, 233), (5, 248), (5, 248))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 241), (8, 241), (5, 256), (5, 256))
 
         def __init__(
             self,
@@ -155,7 +155,7 @@ class DescribeAclsResponse(ApiMessage):
     class AclDescription(Part):
         __slots__ = ("principal", "host", "operation", "permission_type")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 224), (6, 224), (5, 229), (5, 229))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 232), (6, 232), (5, 237), (5, 237))
 
         def __init__(
             self,

@@ -24,7 +24,7 @@ class DescribeClientQuotasRequest(ApiMessage):
     class ComponentData(Part):
         __slots__ = ("entity_type", "match_type", "match")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 193), (4, 198))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 197), (4, 202))
 
         def __init__(
             self,

@@ -26,7 +26,7 @@ class DescribeConfigsRequest(ApiMessage):
         __slots__ = ("resource_type", "resource_name", "configuration_keys")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (7, 202), (7, 202), (7, 202), (7, 202), (4, 217),
+            (7, 206), (7, 206), (7, 206), (7, 206), (4, 221),
         )
 
         def __init__(
@@ -138,7 +138,7 @@ class DescribeConfigsResponse(ApiMessage):
         __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (11, 287), (11, 287), (11, 287), (11, 287), (7, 307),
+            (11, 295), (11, 295), (11, 295), (11, 295), (7, 315),
         )
 
         def __init__(
@@ -209,7 +209,7 @@ class DescribeConfigsResponse(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (11, 283), (11, 283), (11, 283), (14, 357), (9, 382),
+            (11, 287), (11, 287), (11, 287), (14, 365), (9, 390),
         )
 
         def __init__(
@@ -291,7 +291,7 @@ class DescribeConfigsResponse(ApiMessage):
         __slots__ = ("name", "value", "source")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (5, 193), (5, 193), (5, 193), (5, 193), (4, 198),
+            (5, 197), (5, 197), (5, 197), (5, 197), (4, 202),
         )
 
         def __init__(

@@ -87,7 +87,7 @@ class DescribeGroupsResponse(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (14, 390), (14, 390), (14, 390), (18, 402), (18, 402), (12, 432), (13, 488),
+            (14, 394), (14, 394), (14, 394), (18, 406), (18, 406), (12, 436), (13, 492),
         )
 
         def __init__(

@@ -128,7 +128,7 @@ class DescribeLogDirsResponse(ApiMessage):
         )
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (8, 221), (8, 221), (5, 236), (5, 236), (21, 228), (22, 223),
+            (8, 225), (8, 225), (5, 240), (5, 240), (21, 232), (22, 227),
         )
 
         def __init__(

@@ -121,7 +121,7 @@ class DescribeProducersResponse(ApiMessage):
     class PartitionResponse(Part):
         __slots__ = ("partition_index", "error_code", "error_message", "active_producers")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((9, 232),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((9, 236),)
 
         def __init__(
             self,

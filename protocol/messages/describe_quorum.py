@@ -161,7 +161,7 @@ class DescribeQuorumResponse(ApiMessage):
             "observers",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((25, 303), (25, 303), (26, 359))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((25, 307), (25, 307), (26, 363))
 
         def __init__(
             self,
@@ -303,7 +303,7 @@ class DescribeQuorumResponse(ApiMessage):
     class Listener(Part):
         __slots__ = ("name", "host", "port")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 193), (5, 193), (5, 193))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 197), (5, 197), (5, 197))
 
         def __init__(
             self,

@@ -129,7 +129,7 @@ class DescribeTopicPartitionsResponse(ApiMessage):
             "topic_authorized_operations",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((26, 212),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((26, 216),)
 
         def __init__(
             self,
@@ -185,7 +185,7 @@ class DescribeTopicPartitionsResponse(ApiMessage):
             "offline_replicas",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 540),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 544),)
 
         def __init__(
             self,

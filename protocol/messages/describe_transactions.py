@@ -67,7 +67,7 @@ class DescribeTransactionsResponse(ApiMessage):
             "topics",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((28, 330),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((28, 338),)
 
         def __init__(
             self,

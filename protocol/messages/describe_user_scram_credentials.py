@@ -86,7 +86,7 @@ class DescribeUserScramCredentialsResponse(ApiMessage):
     class DescribeUserScramCredentialsResult(Part):
         __slots__ = ("user", "error_code", "error_message", "credential_infos")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 276),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 280),)
 
         def __init__(
             self,
@@ -126,7 +126,7 @@ class DescribeUserScramCredentialsResponse(ApiMessage):
     class CredentialInfo(Part):
         __slots__ = ("mechanism", "iterations")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 90),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 94),)
 
         def __init__(
             self,

@@ -169,7 +169,7 @@ class ElectLeadersResponse(ApiMessage):
     class PartitionResult(Part):
         __slots__ = ("partition_id", "error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 149), (8, 149), (8, 149))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((8, 153), (8, 153), (8, 153))
 
         def __init__(
             self,

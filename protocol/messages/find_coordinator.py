@@ -86,7 +86,7 @@ class FindCoordinatorResponse(ApiMessage):
         __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (14, 297), (14, 297), (14, 297), (14, 297), (14, 297), (14, 297), (14, 297),
+            (14, 301), (14, 301), (14, 301), (14, 301), (14, 301), (14, 301), (14, 301),
         )
 
         def __init__(

@@ -24,7 +24,7 @@ class IncrementalAlterConfigsRequest(ApiMessage):
     class AlterConfigsResource(Part):
         __slots__ = ("resource_type", "resource_name", "configs")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 202), (4, 217))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 206), (4, 221))
 
         def __init__(
             self,
@@ -70,7 +70,7 @@ class IncrementalAlterConfigsRequest(ApiMessage):
     class AlterableConfig(Part):
         __slots__ = ("name", "config_operation", "value")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 193), (4, 198))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 197), (4, 202))
 
         def __init__(
             self,
@@ -164,7 +164,7 @@ class IncrementalAlterConfigsResponse(ApiMessage):
     class AlterConfigsResourceResponse(Part):
         __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 219), (6, 224))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 227), (6, 232))
 
         def __init__(
             self,

@@ -139,7 +139,7 @@ class LeaveGroupResponse(ApiMessage):
         __slots__ = ("member_id", "group_instance_id", "error_code")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 188), (6, 188), (6, 188), (6, 188), (5, 193), (5, 193),
+            (6, 192), (6, 192), (6, 192), (6, 192), (5, 197), (5, 197),
         )
 
         def __init__(

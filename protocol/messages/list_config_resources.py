@@ -60,7 +60,7 @@ class ListConfigResourcesResponse(ApiMessage):
     class ConfigResource(Part):
         __slots__ = ("resource_name", "resource_type")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((2, 111), (3, 134))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((2, 111), (3, 138))
 
         def __init__(
             self,

@@ -222,8 +222,8 @@ class ListOffsetsResponse(ApiMessage):
         __slots__ = ("partition_index", "error_code", "timestamp", "offset", "leader_epoch")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (22, 106), (22, 106), (22, 106), (22, 106), (26, 118), (26, 118), (27, 113), (27, 113),
-            (27, 113), (27, 113), (27, 113), (27, 113),
+            (22, 110), (22, 110), (22, 110), (22, 110), (26, 122), (26, 122), (27, 117), (27, 117),
+            (27, 117), (27, 117), (27, 117), (27, 117),
         )
 
         def __init__(

@@ -295,8 +295,8 @@ class OffsetCommitResponse(ApiMessage):
         __slots__ = ("partition_index", "error_code")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (6, 90), (6, 90), (6, 90), (6, 90), (6, 90), (6, 90), (6, 90), (6, 90), (7, 85),
-            (7, 85), (7, 85),
+            (6, 94), (6, 94), (6, 94), (6, 94), (6, 94), (6, 94), (6, 94), (6, 94), (7, 89),
+            (7, 89), (7, 89),
         )
 
         def __init__(

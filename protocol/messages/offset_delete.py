@@ -140,7 +140,7 @@ class OffsetDeleteResponse(ApiMessage):
     class OffsetDeleteResponsePartition(Part):
         __slots__ = ("partition_index", "error_code")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 90),)
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((6, 94),)
 
         def __init__(
             self,

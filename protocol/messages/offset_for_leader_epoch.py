@@ -196,7 +196,7 @@ class OffsetForLeaderEpochResponse(ApiMessage):
         __slots__ = ("error_code", "partition", "leader_epoch", "end_offset")
 
         ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = (
-            (18, 114), (18, 114), (18, 114), (18, 114), (19, 109),
+            (18, 118), (18, 118), (18, 118), (18, 118), (19, 113),
         )
 
         def __init__(

@@ -210,7 +210,7 @@ class ShareAcknowledgeResponse(ApiMessage):
     class PartitionData(Part):
         __slots__ = ("partition_index", "error_code", "error_message", "current_leader")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((17, 224), (17, 224), (17, 224))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((17, 228), (17, 228), (17, 228))
 
         def __init__(
             self,

@@ -294,7 +294,7 @@ class ShareFetchResponse(ApiMessage):
             "acquired_records",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((22, 584), (22, 584), (22, 584))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((22, 592), (22, 592), (22, 592))
 
         def __init__(
             self,
@@ -374,7 +374,7 @@ class ShareFetchResponse(ApiMessage):
     class AcquiredRecords(Part):
         __slots__ = ("first_offset", "last_offset", "delivery_count")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((19, 73), (19, 73), (19, 73))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((19, 77), (19, 77), (19, 77))
 
         def __init__(
             self,

@@ -81,7 +81,7 @@ class ShareGroupDescribeResponse(ApiMessage):
             "authorized_operations",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 464), (20, 464))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((20, 468), (20, 468))
 
         def __init__(
             self,

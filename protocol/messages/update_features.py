@@ -25,7 +25,7 @@ class UpdateFeaturesRequest(ApiMessage):
     class FeatureUpdateKey(Part):
         __slots__ = ("feature", "max_version_level", "allow_downgrade", "upgrade_type")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 140), (5, 168), (5, 168))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 144), (5, 176), (5, 176))
 
         def __init__(
             self,
@@ -115,7 +115,7 @@ class UpdateFeaturesResponse(ApiMessage):
     class UpdatableFeatureResult(Part):
         __slots__ = ("feature", "error_code", "error_message")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 193), (5, 193))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((5, 197), (5, 197))
 
         def __init__(
             self,

@@ -32,7 +32,7 @@ class WriteTxnMarkersRequest(ApiMessage):
             "transaction_version",
         )
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((17, 183), (17, 183), (18, 206))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((17, 187), (17, 187), (18, 214))
 
         def __init__(
             self,
@@ -210,7 +210,7 @@ class WriteTxnMarkersResponse(ApiMessage):
     class WritableTxnMarkerPartitionResult(Part):
         __slots__ = ("partition_index", "error_code")
 
-        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 85), (7, 85), (7, 85))
+        ELEMENT_SIZES: ClassVar[tuple[ElementSize, ...]] = ((7, 89), (7, 89), (7, 89))
 
         def __init__(
             self,
