@@ -229,6 +229,8 @@ def _store(
     roll = log.wants_roll(
         len(batch), header.max_timestamp, now_ms, config.segment_bytes, config.segment_ms
     )
+    if broker.disk_is_full:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is nearly full")
     change = BatchAppended(topic.topic_id, partition.index, header, batch, crc, now_ms, roll)
     try:
         broker.durability.commit((change,))

@@ -50,6 +50,8 @@ class Broker:
         self.new_id = new_id
         self.node_id = settings.node_id
         self.cluster_id = state.store.directory.cluster_id
+        self.disk_is_full = False
+        """Set by housekeeping: new records and topics are refused with a retriable error."""
         self.apis: list[Api] = []
         """What ApiVersions lists; set when the API modules are loaded."""
         self.host = ""

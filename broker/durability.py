@@ -144,6 +144,10 @@ class Durability:
         while waiting and waiting[0][0] <= position:
             waiting.popleft()[1]()
 
+    def fail(self, error: BaseException) -> None:
+        """Somebody else's write or sync failed: as fatal as our own."""
+        self._on_fatal(error)
+
     def close(self) -> None:
         """End the sync thread; the caller has waited for what it wants durable."""
         if self._thread is not None:

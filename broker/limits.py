@@ -42,6 +42,9 @@ CLIENT_IDS_REMEMBERED_MAX = 1_000
 IDLE_SWEEP_SECONDS_MAX = 10.0
 """Longest time between two looks for idle connections."""
 
+HOUSEKEEPING_SECONDS = 0.1
+"""Time between two looks at what is due by the clock."""
+
 STOP_GRACE_SECONDS = 5.0
 """How long a graceful stop waits for answers on their way."""
 

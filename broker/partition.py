@@ -29,6 +29,7 @@ class Partition:
 
     __slots__ = (
         "_waiting",
+        "directory",
         "eos",
         "high_watermark",
         "index",
@@ -37,9 +38,10 @@ class Partition:
         "topic",
     )
 
-    def __init__(self, topic: Topic, index: int, log: PartitionLog) -> None:
+    def __init__(self, topic: Topic, index: int, directory: str, log: PartitionLog) -> None:
         self.topic = topic
         self.index = index
+        self.directory = directory
         self.log = log
         self.eos = EosManager()
         self.high_watermark = log.log_end_offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+from broker import checkpoint_tables
 from broker.changes import decode_entry
 from broker.settings import Settings
 from broker.state import State
@@ -20,21 +21,26 @@ logger = logging.getLogger("oncelog.recovery")
 
 def recover(settings: Settings, filesystem: Filesystem) -> State:
     """Open the directory and bring back everything durable."""
-    options = StoreOptions(journal=JournalOptions(file_bytes=settings.journal_file_bytes))
-    store = Store.open(filesystem, options)
-    if not hasattr(store, "directory"):
-        from types import SimpleNamespace
-        store.directory = SimpleNamespace(cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
-        store.free_directory = lambda n, i: f"{n}-{i}"
-        store.remove_log = lambda log: None
-        store.close = lambda: None
+    options = StoreOptions(
+        node_id=settings.node_id,
+        journal=JournalOptions(file_bytes=settings.journal_file_bytes),
+    )
+    store = Store.open(filesystem, options, checkpoint_tables.TABLES)
+    try:
+        return _replay(settings, store)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _replay(settings: Settings, store: Store) -> State:
     state = State(settings, store)
+    checkpoint_tables.restore(state)
     entries = 0
-    for _, body in store.journal.replay(0):
+    for _, body in store.replay():
         for change in decode_entry(body):
             state.apply(change)
-        store.flush()
         entries += 1
     state.publish_all()
-    logger.info("replayed %d journal entries", entries)
+    logger.info("%d topics, %d journal entries replayed", len(state.topics), entries)
     return state

@@ -75,31 +75,40 @@ class State:
             self.changed_producers[partition] = None
 
     def _topic_created(self, change: TopicCreated) -> None:
-        topic = self.add_topic(
-            change.topic_id, change.name, dict(change.configs), change.created_ms
+        self.restore_topic(
+            change.topic_id,
+            change.name,
+            dict(change.configs),
+            change.created_ms,
+            change.directories,
         )
-        self._add_partitions(topic, change.directories)
+        self.changed_topics.add(change.topic_id)
 
-    def add_topic(
-        self, topic_id: bytes, name: str, configs: dict[str, str], created_ms: int
-    ) -> Topic:
-        """A topic without partitions yet; recovery uses this for the rows of a checkpoint."""
+    def restore_topic(
+        self,
+        topic_id: bytes,
+        name: str,
+        configs: dict[str, str],
+        created_ms: int,
+        directories: list[str],
+    ) -> None:
+        """A topic with its partitions, from a journal entry or from the checkpoint."""
         config = TopicConfig.build(configs, self.settings)
         topic = Topic(topic_id, name, configs, config, created_ms)
         self.topics.add(topic)
-        return topic
+        self._add_partitions(topic, directories)
 
     def _partitions_added(self, change: PartitionsAdded) -> None:
         topic = self.topics.get_by_id(change.topic_id)
         if topic is not None:
             self._add_partitions(topic, change.directories)
+            self.changed_topics.add(topic.topic_id)
 
     def _add_partitions(self, topic: Topic, directories: list[str]) -> None:
         for directory in directories:
             log = self.store.open_log(directory)
-            topic.partitions.append(Partition(topic, len(topic.partitions), log))
+            topic.partitions.append(Partition(topic, len(topic.partitions), directory, log))
         self.topics.partition_count += len(directories)
-        self.changed_topics.add(topic.topic_id)
 
     def _topic_deleted(self, change: TopicDeleted) -> None:
         topic = self.topics.get_by_id(change.topic_id)

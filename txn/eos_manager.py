@@ -171,6 +171,10 @@ class EosManager:
         """Take over a state from a checkpoint."""
         self.producers[producer_id] = state
 
+    def mark_changed(self, producer_id: int) -> None:
+        """Tell of this producer at the next `take_changed` again: the last telling was lost."""
+        self._changed.add(producer_id)
+
     def take_changed(self) -> Iterator[tuple[int, ProducerState | None]]:
         """Producers changed since the last call (None = forgotten), for the checkpoint."""
         changed, self._changed = self._changed, set()
