@@ -1,11 +1,11 @@
 """BatchIntake: from the bytes a producer sent for one partition to a journaled batch, or an error.
 
-Owns: the order of checks on a client's batch (reference order of Apache Kafka), the patching of offset,
-epoch and append time in place.
-Never knows: the wire layout of Produce, answers of other partitions, durability.
+Owns: the order of checks on a client's batch (reference order of Apache Kafka), the patching of
+offset, epoch and append time in place. Never knows: the wire layout of Produce, answers of other
+partitions, durability.
 
-The batch is judged by its 61-byte header and its CRC. Records are walked only where a rule needs them: keys
-on compacted topics, timestamps that may be out of bounds.
+The batch is judged by its 61-byte header and its CRC. Records are walked only where a rule needs
+them: keys on compacted topics, timestamps that may be out of bounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("oncelog.intake")
 
 RECORD_BYTES_MIN = 7
-"""An empty record: one byte each for length, attributes, two deltas, key, value and header count."""
+"""An empty record: one byte each for length, attributes, two deltas, key, value and header count.
+"""
 
 NO_TIMESTAMP = -1
 
@@ -137,9 +138,7 @@ def _check_content(
         )
     config = partition.topic.config
     if header.is_log_append_time and not config.uses_log_append_time:
-        raise KafkaError(
-            ErrorCode.INVALID_TIMESTAMP, "a producer must not claim log append time"
-        )
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer must not claim log append time")
     latest_ms = now_ms + config.timestamp_after_max_ms
     checks_time = not config.uses_log_append_time and (
         header.max_timestamp > latest_ms or config.timestamp_before_max_ms < INT64_MAX
@@ -170,12 +169,10 @@ def _walk(
                     (index, "Compacted topic cannot accept message without key in topic partition")
                 )
             timestamp = header.base_timestamp + record.timestamp_delta
-            if checks_time and timestamp != NO_TIMESTAMP:
-                if not earliest_ms <= timestamp <= latest_ms:
-                    untimely.append(
-                        (index, f"Timestamp {timestamp} of message is out of range "
-                                f"[{earliest_ms}, {latest_ms}]")
-                    )
+            timely = timestamp == NO_TIMESTAMP or earliest_ms <= timestamp <= latest_ms
+            if checks_time and not timely:
+                limits = f"[{earliest_ms}, {latest_ms}]"
+                untimely.append((index, f"Timestamp {timestamp} is out of range {limits}"))
     except ProtocolError as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     if keyless:
@@ -192,7 +189,9 @@ def _walk(
         )
 
 
-def _not_accepted(partition: Partition, header: BatchHeader, verdict: Duplicate | Refused) -> Stored:
+def _not_accepted(
+    partition: Partition, header: BatchHeader, verdict: Duplicate | Refused
+) -> Stored:
     if isinstance(verdict, Duplicate):
         # Kafka answers the stored batch's max timestamp here even on CreateTime topics.
         return Stored(verdict.base_offset, verdict.max_timestamp)

@@ -1,7 +1,8 @@
-"""Broker: the running whole: settings, state, durability, and the few questions every handler asks.
+"""Broker: the running whole: settings, state, durability, and the few questions every handler
+asks.
 
-Owns: putting the parts together; clock and random ids, so that everything else takes them as values.
-Never knows: sockets, the wire.
+Owns: putting the parts together; clock and random ids, so that everything else takes them as
+values. Never knows: sockets, the wire.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def wall_clock_ms() -> int:
 
 
 def random_id() -> bytes:
-    """A fresh topic id. Ids whose text would begin with a dash are avoided, as in Kafka: tools choke."""
+    """A fresh topic id. Ids whose text would begin with a dash are avoided, as in Kafka: tools
+    choke.
+    """
     while True:
         fresh = uuid.uuid4().bytes
         if fresh[0] >> 2 != 0x3E:

@@ -1,13 +1,14 @@
 """Changes: everything a journal entry can say, one class each, with its bytes.
 
-Owns: the kinds, their fields and their encoding on disk.
-Never knows: how a change is decided (the APIs) or what it does (`state.py`).
+Owns: the kinds, their fields and their encoding on disk. Never knows: how a change is decided (the
+APIs) or what it does (`state.py`).
 
-A change is a fact in the past tense. It carries every value that deciding it needed and that replay could
-not find again: offsets, wall-clock time, random ids, the decision to roll a segment. So replay decides
-nothing. On disk a change is `kind u8, length u32, body`; an entry is a run of them. Rare kinds are JSON, so
-that a human with a hex dump can read them; batches are packed by hand because everything goes through them.
-Kinds are never renumbered; a field added later must have a default.
+A change is a fact in the past tense. It carries every value that deciding it needed and that
+replay could not find again: offsets, wall-clock time, random ids, the decision to roll a segment.
+So replay decides nothing. On disk a change is `kind u8, length u32, body`; an entry is a run of
+them. Rare kinds are JSON, so that a human with a hex dump can read them; batches are packed by
+hand because everything goes through them. Kinds are never renumbered; a field added later must
+have a default.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from struct import Struct
-from struct import error as StructError
+from struct import error as struct_error
 from typing import Any, ClassVar
 
 from protocol.record_batch import BatchHeader, read_header
@@ -35,7 +36,7 @@ class UnknownChange(Exception):
 
 
 class BatchAppended:
-    """A record batch went to the end of a partition. `crc` is the client's, from before any patch."""
+    """A batch went to the end of a partition. `crc` is the client's, from before any patch."""
 
     __slots__ = ("append_ms", "batch", "crc", "header", "partition", "roll", "topic_id")
 
@@ -196,12 +197,14 @@ def encode_entry(changes: Sequence[Change]) -> list[Buffer]:
 
 
 def decode_entry(body: memoryview) -> Iterator[Change]:
-    """The changes of an entry. The journal has checked its CRC: what fails here was written by others."""
+    """The changes of an entry. The journal has checked its CRC: what fails here was written by
+    others.
+    """
     at = 0
     while at < len(body):
         try:
             kind, length = CHANGE_HEAD.unpack_from(body, at)
-        except StructError:
+        except struct_error:
             raise UnknownChange(f"journal entry ends inside a change at byte {at}") from None
         if kind == BATCH_KIND:
             yield BatchAppended.decode(body, at, length)

@@ -1,9 +1,10 @@
 """The broker's rows in the checkpoint: topics, producers, counters.
 
-Owns: which tables there are, turning state into rows and rows into state.
-Never knows: when a checkpoint is made or how it becomes durable.
+Owns: which tables there are, turning state into rows and rows into state. Never knows: when a
+checkpoint is made or how it becomes durable.
 
-Only what changed since the last checkpoint is written; deleted topics take their producers with them.
+Only what changed since the last checkpoint is written; deleted topics take their producers with
+them.
 """
 
 from __future__ import annotations
@@ -45,9 +46,7 @@ def collect(state: State) -> list[TableChange]:
     changes = [
         _topic_changes(state),
         _producer_changes(state),
-        TableChange(
-            COUNTERS_TABLE.name, (), [(NEXT_PRODUCER_ID, state.producer_ids.next_id)]
-        ),
+        TableChange(COUNTERS_TABLE.name, (), [(NEXT_PRODUCER_ID, state.producer_ids.next_id)]),
     ]
     state.changed_topics.clear()
     state.changed_producers.clear()
@@ -138,9 +137,7 @@ def restore(state: State) -> None:
 
 def _restore_producer(state: State, row: Sequence[Value]) -> None:
     topic_id, index, producer_id, producer_epoch, last_append_ms, batches = row
-    partition: Partition = state.topics.partition(
-        bytes.fromhex(str(topic_id)), int(str(index))
-    )
+    partition: Partition = state.topics.partition(bytes.fromhex(str(topic_id)), int(str(index)))
     remembered = [RememberedBatch(*known) for known in json.loads(str(batches))]
     partition.eos.restore(
         int(str(producer_id)),

@@ -3,12 +3,13 @@
 Owns: framing, dispatch to the API modules, the order of answers, back-pressure of one connection.
 Never knows: what any request means, files, the journal's inside.
 
-Theory of operation. Bytes arrive in `buffer_updated`; every whole frame is decoded, decided, journaled and
-applied right there, and at the end of the turn one flush writes it all. An answer is queued together with
-the journal position it may reveal and leaves when that position is durable; answers never overtake each
-other. A handler that has to wait (a parked Fetch, a JoinGroup) runs as a task; until it is done the next
-requests of this connection stay in the buffer. Reading pauses while answers are not read by the peer, while
-too many are unanswered, or while requests wait behind a task.
+Theory of operation. Bytes arrive in `buffer_updated`; every whole frame is decoded, decided,
+journaled and applied right there, and at the end of the turn one flush writes it all. An answer is
+queued together with the journal position it may reveal and leaves when that position is durable;
+answers never overtake each other. A handler that has to wait (a parked Fetch, a JoinGroup) runs as
+a task; until it is done the next requests of this connection stay in the buffer. Reading pauses
+while answers are not read by the peer, while too many are unanswered, or while requests wait
+behind a task.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from struct import Struct
-from struct import error as StructError
+from struct import error as struct_error
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -105,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._server.admit(self):
             self.close("too many connections")
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         self._closing = True
         self._server.forget(self)
         self._receive.clear()
@@ -133,7 +134,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Bytes in.
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's name
         return self._receive.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -242,7 +243,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         try:
             request = handler.decode(buffer, at, end, version) if supported else None
-        except StructError:
+        except struct_error:
             raise ProtocolError(f"{handler.name} is cut short") from None
         return handler, context, request
 

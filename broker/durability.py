@@ -1,14 +1,14 @@
 """Durability: from a decided change to "it is on stable storage", and who waits for that.
 
-Owns: commit (journal, then apply), the flush at the end of a loop turn, the one thread that syncs, the
-queue of those who wait, publishing of watermarks.
-Never knows: requests, what a change means.
+Owns: commit (journal, then apply), the flush at the end of a loop turn, the one thread that syncs,
+the queue of those who wait, publishing of watermarks. Never knows: requests, what a change means.
 
-Theory of operation. `commit` queues an entry and applies it at once; so the next decision sees it. `flush`
-writes everything queued. One fdatasync at a time runs in a thread; whatever is flushed meanwhile waits for
-the next one. When a sync returns, all entries below its position are durable: the watermarks that were
-true when it began are published to readers, and the answers that waited go out. A failed write or sync ends
-the process: after a failed fsync the kernel may have dropped the pages, and trying again would lie.
+Theory of operation. `commit` queues an entry and applies it at once; so the next decision sees it.
+`flush` writes everything queued. One fdatasync at a time runs in a thread; whatever is flushed
+meanwhile waits for the next one. When a sync returns, all entries below its position are durable:
+the watermarks that were true when it began are published to readers, and the answers that waited
+go out. A failed write or sync ends the process: after a failed fsync the kernel may have dropped
+the pages, and trying again would lie.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Durability:
         return self._journal.durable
 
     def commit(self, changes: Sequence[Change]) -> int:
-        """Journal the changes as one entry and apply them. Raises StorageFull before doing either."""
+        """Journal the changes as one entry and apply them; StorageFull comes before either."""
         position = self._journal.append(encode_entry(changes))
         for change in changes:
             self._state.apply(change)
@@ -98,7 +98,12 @@ class Durability:
         if self._journal.durable >= position:
             return
         done = self._loop.create_future()
-        self.when_durable(self._journal.end, lambda: done.done() or done.set_result(None))
+
+        def finish() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        self.when_durable(self._journal.end, finish)
         await done
 
     def _start_sync(self) -> None:

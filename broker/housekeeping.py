@@ -1,8 +1,8 @@
 """Housekeeping: what the broker does by the clock.
 
-Owns: when a checkpoint is made, when the next journal file is prepared, when old segments and silent producers
-go, whether the disk still has room.
-Never knows: requests; how any of these things is done (storage and txn decide, `commit` does).
+Owns: when a checkpoint is made, when the next journal file is prepared, when old segments and
+silent producers go, whether the disk still has room. Never knows: requests; how any of these
+things is done (storage and txn decide, `commit` does).
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ class Housekeeping:
             self._broker.disk_is_full = full
             if full:
                 logger.error(
-                    "the disk is nearly full (%d bytes free): writes are refused, reads go on", free_bytes
+                    "the disk is nearly full (%d bytes free): writes are refused, reads go on",
+                    free_bytes,
                 )
             else:
                 logger.info("the disk has room again: writes are taken")

@@ -1,7 +1,7 @@
 """main: one broker process from start to end.
 
-Owns: process-wide set-up (allocator, descriptors, signals), the order of start and stop, the ready line.
-Never knows: what the parts do inside.
+Owns: process-wide set-up (allocator, descriptors, signals), the order of start and stop, the ready
+line. Never knows: what the parts do inside.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ EXIT_FATAL = 70
 """A write or sync failed: nothing more may be acknowledged."""
 
 SWITCH_INTERVAL_SECONDS = 0.0005
-"""The sync thread must get the interpreter back soon after fdatasync returns; the default is 5 ms."""
+"""The sync thread must get the interpreter back soon after fdatasync returns; the default is 5 ms.
+"""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGE_BLOCK_BYTES = 32 * 1024 * 1024
-"""Blocks up to this size are kept by the allocator: fresh pages cost more than the copies into them."""
+"""Blocks up to this size are kept by the allocator: fresh pages cost more than the copies into
+them.
+"""
 
 
 def serve(settings: Settings, announce: Callable[[str], None]) -> int:
@@ -55,10 +58,10 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> int:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             return runner.run(_run(settings, announce))
     except StorageError as error:
-        print(f"oncelog: {error}", file=sys.stderr)
+        sys.stderr.write(f"oncelog: {error}\n")
         return EXIT_REFUSED
     except OSError as error:
-        print(f"oncelog: cannot start: {error}", file=sys.stderr)
+        sys.stderr.write(f"oncelog: cannot start: {error}\n")
         return EXIT_REFUSED
 
 
@@ -109,11 +112,7 @@ async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
     housekeeping.start()
     gc.collect()
     gc.freeze()
-    place = "memory" if settings.in_memory else os.path.abspath(settings.data_dir)
-    announce(
-        f"oncelog ready kafka={_bracketed(host)}:{port} data={place} "
-        f"durability={'memory' if settings.in_memory else settings.durability}"
-    )
+    announce(_ready_line(settings, host, port))
     exit_code = await stopped
     logger.info("stopping")
     await server.stop(STOP_GRACE_SECONDS)
@@ -135,8 +134,12 @@ def _advertise(broker: Broker, settings: Settings, host: str, port: int) -> None
         broker.host = "localhost"
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def _ready_line(settings: Settings, host: str, port: int) -> str:
+    """Other tools read this line: only ever add to it."""
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    place = "memory" if settings.in_memory else os.path.abspath(settings.data_dir)
+    durability = "memory" if settings.in_memory else settings.durability
+    return f"oncelog ready kafka={address} data={place} durability={durability}"
 
 
 def _end_process(error: BaseException) -> None:

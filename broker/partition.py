@@ -1,11 +1,11 @@
 """Partition: one partition's log and its producers, joined; and what readers may see of it.
 
-Owns: the pairing of `storage.PartitionLog` with `txn.EosManager`, the published watermarks, the readers that
-wait for them to move.
-Never knows: sockets, requests, how an entry becomes durable.
+Owns: the pairing of `storage.PartitionLog` with `txn.EosManager`, the published watermarks, the
+readers that wait for them to move. Never knows: sockets, requests, how an entry becomes durable.
 
-Two ends: `log.log_end_offset` is where the next batch goes, moved by `apply_batch`; `high_watermark` is how
-far readers may see, moved by `publish` when the journal up to there is durable.
+Two ends: `log.log_end_offset` is where the next batch goes, moved by `apply_batch`;
+`high_watermark` is how far readers may see, moved by `publish` when the journal up to there is
+durable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from broker.topics import Topic
 
 LEADER_EPOCH = 0
-"""One node leads for ever, so the epoch never has a reason to move; clients refuse one that falls."""
+"""One node leads for ever, so the epoch never has a reason to move; clients refuse one that falls.
+"""
 
 
 class Partition:

@@ -3,11 +3,12 @@
 Owns: the buffer all connections share, the memory of unfinished frames, its reuse and its bound.
 Never knows: sockets, what a frame means (only its size prefix).
 
-Theory of operation. asyncio asks for a buffer and fills it in one step, so one large buffer can serve every
-connection: whole frames are handled right there and only what is left over is copied into memory that
-belongs to the connection. A frame's claimed size buys nothing by itself: large memory is handed out only
-while there is plenty of it, else it grows with the bytes that really came. When all unfinished frames
-together pass the limit, the one that has waited longest without progress is given up.
+Theory of operation. asyncio asks for a buffer and fills it in one step, so one large buffer can
+serve every connection: whole frames are handled right there and only what is left over is copied
+into memory that belongs to the connection. A frame's claimed size buys nothing by itself: large
+memory is handed out only while there is plenty of it, else it grows with the bytes that really
+came. When all unfinished frames together pass the limit, the one that has waited longest without
+progress is given up.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Registry: the Kafka APIs this broker speaks, found by scanning `broker/apis`.
 
-Owns: the shape of an API module and the table api key -> module.
-Never knows: what any API does.
+Owns: the shape of an API module and the table api key -> module. Never knows: what any API does.
 
-An API module has `API = Api(...)` and `handle(context, request)`. It may bring its own `decode` and
-`encode` when the generated messages are too slow for it. `handle` returns the response, or an awaitable of
-it when it has to wait for something other than durability.
+An API module has `API = Api(...)` and `handle(context, request)`. It may bring its own `decode`
+and `encode` when the generated messages are too slow for it. `handle` returns the response, or an
+awaitable of it when it has to wait for something other than durability.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ Buffer = bytes | bytearray | memoryview
 class Api:
     """What an API module declares of itself.
 
-    `advertised_min` differs from `min_version` only where clients need to see an old version that is
-    refused all the same. `answers_from_durable` says that the handler reads only what is durable already,
-    so its answer need not wait for a sync; all other answers wait until everything they may have seen or
-    done is on stable storage.
+    `advertised_min` differs from `min_version` only where clients need to see an old version that
+    is refused all the same. `answers_from_durable` says that the handler reads only what is
+    durable already, so its answer need not wait for a sync; all other answers wait until
+    everything they may have seen or done is on stable storage.
     """
 
     key: int
@@ -110,4 +109,4 @@ def encode_generated(context: Any, response: Any) -> Sequence[Buffer]:
     if context.response_is_flexible:
         writer.unsigned_varint(0)
     response.encode(writer, context.version)
-    return (writer.getvalue(),)
+    return (writer.buffer,)

@@ -35,7 +35,8 @@ def check_new_topic(
     colliding = broker.topics.colliding(name)
     if colliding is not None:
         raise KafkaError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {colliding}"
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic: {colliding}",
         )
     _check_partition_count(broker, partition_count, partition_count)
     try:

@@ -47,7 +47,9 @@ class Definition:
     effective: bool = True
 
 
-def _number(least: float, most: float, parse: Callable[[str], float] = int) -> Callable[[str], None]:
+def _number(
+    least: float, most: float, parse: Callable[[str], float] = int
+) -> Callable[[str], None]:
     def check(text: str) -> None:
         try:
             value = parse(text.strip())
@@ -363,7 +365,9 @@ def validate(configs: Mapping[str, str | None]) -> None:
         try:
             definition.check(value)
         except InvalidConfig as error:
-            raise InvalidConfig(f"Invalid value {value} for configuration {name}: {error}") from None
+            raise InvalidConfig(
+                f"Invalid value {value} for configuration {name}: {error}"
+            ) from None
 
 
 def broker_default(definition: Definition, settings: Settings) -> str:

@@ -1,1 +1,3 @@
-"""Exactly-once decisions, pure: values in, decisions out. No files, no clock, no sockets, no randomness."""
+"""Exactly-once decisions, pure: values in, decisions out. No files, no clock, no sockets, no
+randomness.
+"""

@@ -1,18 +1,22 @@
-"""EosManager: what one partition remembers of its producers, and what it decides about their batches.
+"""EosManager: what one partition remembers of its producers, and what it decides about their
+batches.
 
-Owns: per producer id the epoch and the last five batches (sequences, offset, CRC).
-Never knows: files, clocks, topics, other partitions. Time comes in as an argument.
+Owns: per producer id the epoch and the last five batches (sequences, offset, CRC). Never knows:
+files, clocks, topics, other partitions. Time comes in as an argument.
 
-Theory of operation. A producer numbers its records; a batch carries the number of its first record.
-`decide` looks at a batch header and says one of three things: accepted, duplicate (here is the offset it
-got the first time) or refused (this error). It changes nothing. `apply` is called once for each batch
-that went into the journal, live and during recovery alike, and is the only thing that changes state.
+Theory of operation. A producer numbers its records; a batch carries the number of its first
+record. `decide` looks at a batch header and says one of three things: accepted, duplicate (here is
+the offset it got the first time) or refused (this error). It changes nothing. `apply` is called
+once for each batch that went into the journal, live and during recovery alike, and is the only
+thing that changes state.
 
 Two rules go beyond Apache Kafka:
-- all five remembered batches survive a restart, not one, because they live in the journal and checkpoint;
-- the CRC is remembered too. The same sequence range with other bytes is not a retry but a producer that
-  lost its mind (two processes sharing an id, a copied state file); Kafka would answer "success, stored
-  before" and silently drop the new data. Here it is refused: `conflicting_duplicate`.
+- all five remembered batches survive a restart, not one, because they live in the journal and
+  checkpoint;
+- the CRC is remembered too. The same sequence range with other bytes is not a retry but a producer
+  that lost its mind (two processes sharing an id, a copied state file); Kafka would answer
+  "success, stored before" and silently drop the new data. Here it is refused:
+  `conflicting_duplicate`.
 """
 
 from __future__ import annotations
@@ -129,7 +133,7 @@ class EosManager:
         return _out_of_order(batch, expected)
 
     def apply(self, batch: BatchHeader, base_offset: int, crc: int, now_ms: int) -> None:
-        """Remember a stored batch. Live and recovery run this same code; nothing is checked here."""
+        """Remember a stored batch; live and recovery run this code, nothing is checked here."""
         producer_id = batch.producer_id
         state = self.producers.get(producer_id)
         if state is None:

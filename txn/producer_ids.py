@@ -1,4 +1,6 @@
-"""ProducerIds: which producer id comes next. Ids are never handed out twice, not even over a crash."""
+"""ProducerIds: which producer id comes next. Ids are never handed out twice, not even over a
+crash.
+"""
 
 from __future__ import annotations
 

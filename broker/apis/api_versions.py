@@ -1,10 +1,12 @@
 """ApiVersions (key 18), versions 0-4.
 
-Behaviour: lists every API of this broker with its versions. It is the first request of every client, so a
-version we do not know is answered too: in the layout of version 0, with UNSUPPORTED_VERSION and the range of
-this one API, and its body is not looked at. The response header never has tagged fields.
+Behaviour: lists every API of this broker with its versions. It is the first request of every
+client, so a version we do not know is answered too: in the layout of version 0, with
+UNSUPPORTED_VERSION and the range of this one API, and its body is not looked at. The response
+header never has tagged fields.
 
-Versions: 3 names the client's software, checked by Kafka's rule; 4 lets supported features begin at 0.
+Versions: 3 names the client's software, checked by Kafka's rule; 4 lets supported features begin
+at 0.
 
 Features: none is finalized yet; transaction.version and group.version appear once they work.
 """
@@ -29,9 +31,7 @@ def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsR
     """The table of APIs, derived from the registry."""
     if request is None:
         context.version = 0
-        return ApiVersionsResponse(
-            error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(API)]
-        )
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(API)])
     if context.version >= 3 and not _is_valid_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if context.version >= 3:

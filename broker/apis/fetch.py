@@ -1,16 +1,18 @@
 """Fetch (key 1), versions 4-18.
 
-Behaviour: returns whole batches, from the one that contains the asked offset, in request order, up to the
-request's and the partition's byte limits; the first partition that has anything returns at least one batch
-whatever the limits. Readers see only what is durable: up to the high watermark, or with read_committed up to
-the last stable offset. With less than min_bytes to return the request is parked until there is more, until
-max_wait has passed, or until another request arrives on the same connection.
+Behaviour: returns whole batches, from the one that contains the asked offset, in request order, up
+to the request's and the partition's byte limits; the first partition that has anything returns at
+least one batch whatever the limits. Readers see only what is durable: up to the high watermark, or
+with read_committed up to the last stable offset. With less than min_bytes to return the request is
+parked until there is more, until max_wait has passed, or until another request arrives on the same
+connection.
 
 Versions: 5 log start offset; 7 sessions; 9 leader epoch check; 12 flexible; 13 topic ids.
 
-Deviations from Apache Kafka: sessions are never opened (session id 0 in every answer, which the protocol
-allows); a request that claims one gets FETCH_SESSION_ID_NOT_FOUND and the client starts over. **A parked Fetch
-ends, empty, as soon as another request arrives on its connection**: Kafka would let that request wait.
+Deviations from Apache Kafka: sessions are never opened (session id 0 in every answer, which the
+protocol allows); a request that claims one gets FETCH_SESSION_ID_NOT_FOUND and the client starts
+over. **A parked Fetch ends, empty, as soon as another request arrives on its connection**: Kafka
+would let that request wait.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ API = Api(1, 4, 18, answers_from_durable=True)
 
 READ_COMMITTED = 1
 CONSUMER_REPLICA_IDS = (-1, -2)
-"""An ordinary client, and the debugging reader; other ids are followers, which this broker has none of."""
+"""An ordinary client, and the debugging reader; other ids are followers, which this broker has
+none of.
+"""
 
 decode = decode_fetch_request
 
@@ -53,6 +57,8 @@ class Collected(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """The response before it is encoded."""
+
     error_code: int
     topics: Sequence[FetchedTopic]
 
@@ -83,41 +89,53 @@ def _is_enough(request: FetchRequest, collected: Collected) -> bool:
     )
 
 
+class _Parked:
+    """A waiting Fetch, as the partitions and the connection see it."""
+
+    __slots__ = ("_loop", "interrupted", "woken")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.interrupted = False
+        self.woken: asyncio.Future[None] = loop.create_future()
+
+    def wake(self) -> None:
+        """There is something new to see, or the time is over."""
+        if not self.woken.done():
+            self.woken.set_result(None)
+
+    def interrupt(self) -> None:
+        """Another request stands behind this one: end the wait with what there is."""
+        self.interrupted = True
+        self.wake()
+
+    async def wait(self, deadline: float) -> None:
+        """Sleep until woken or until the deadline."""
+        timer = self._loop.call_at(deadline, self.wake)
+        await self.woken
+        timer.cancel()
+        self.woken = self._loop.create_future()
+
+
 async def _wait(context: Context, request: FetchRequest) -> Answer:
     """Look again whenever one of the partitions has something new, until it is enough."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(request.max_wait_ms, PARKED_FETCH_MS_MAX) / 1000
-    interrupted = False
-    woken: asyncio.Future[None] = loop.create_future()
-
-    def wake() -> None:
-        if not woken.done():
-            woken.set_result(None)
-
-    def interrupt() -> None:
-        nonlocal interrupted
-        interrupted = True
-        wake()
-
-    context.connection.on_interrupt = interrupt
+    parked = _Parked(loop)
+    wake = parked.wake
+    context.connection.on_interrupt = parked.interrupt
     partitions = [item for item in _asked_partitions(context, request) if item is not None]
     try:
         while True:
-            woken = loop.create_future()
             for partition in partitions:
                 partition.wait(wake)
             collected = _collect(context, request, may_block=False)
             if collected.would_block:
                 # Cold data: let a thread wait for the disk, not the loop.
                 collected = await loop.run_in_executor(None, _collect, context, request, True)
-            if interrupted or _is_enough(request, collected):
+            if parked.interrupted or loop.time() >= deadline or _is_enough(request, collected):
                 return Answer(0, collected.topics)
-            left = deadline - loop.time()
-            timer = loop.call_later(max(left, 0), wake)
-            await woken
-            timer.cancel()
-            if interrupted or loop.time() >= deadline:
-                request.max_wait_ms = 0
+            await parked.wait(deadline)
     finally:
         for partition in partitions:
             partition.stop_waiting(wake)
@@ -154,7 +172,12 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
                 has_error = True
                 continue
             answer = _read(
-                partition, asked, max(left - size_bytes, 0), size_bytes == 0, read_committed, may_block
+                partition,
+                asked,
+                max(left - size_bytes, 0),
+                size_bytes == 0,
+                read_committed,
+                may_block,
             )
             if answer is None:
                 return Collected([], 0, False, True)

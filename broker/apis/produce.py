@@ -1,16 +1,18 @@
 """Produce (key 0), versions 3-13; advertised from 0.
 
-Behaviour: every partition's batch is checked, journaled and applied by itself; one bad partition never
-fails another. The answer leaves when all of it is on stable storage, for acks=1 and acks=-1 alike.
-acks=0 gets no answer; if anything failed the connection is closed, the only sign such a producer can see.
+Behaviour: every partition's batch is checked, journaled and applied by itself; one bad partition
+never fails another. The answer leaves when all of it is on stable storage, for acks=1 and acks=-1
+alike. acks=0 gets no answer; if anything failed the connection is closed, the only sign such a
+producer can see.
 
-Versions: 0-2 are named in ApiVersions because librdkafka up to 2.11.0 looks for exactly version 0 before it
-compresses, but requests in them are refused (magic 0 and 1 are gone since Kafka 4.0). 7: zstd allowed. 8: per
-record errors. 13: topic ids instead of names.
+Versions: 0-2 are named in ApiVersions because librdkafka up to 2.11.0 looks for exactly version 0
+before it compresses, but requests in them are refused (magic 0 and 1 are gone since Kafka 4.0). 7:
+zstd allowed. 8: per record errors. 13: topic ids instead of names.
 
-Deviations from Apache Kafka: a retried sequence range with other bytes is refused with INVALID_RECORD and
-the message `conflicting_duplicate`; Kafka answers success and drops the bytes. Records are not walked unless
-a topic setting needs it, so a wrong max timestamp in the header is kept as it is.
+Deviations from Apache Kafka: a retried sequence range with other bytes is refused with
+INVALID_RECORD and the message `conflicting_duplicate`; Kafka answers success and drops the bytes.
+Records are not walked unless a topic setting needs it, so a wrong max timestamp in the header is
+kept as it is.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ from txn.eos_manager import (
 PRODUCER = 7
 
 
-def batch(sequence: int, count: int = 1, epoch: int = 0, producer_id: int = PRODUCER) -> BatchHeader:
+def batch(
+    sequence: int, count: int = 1, epoch: int = 0, producer_id: int = PRODUCER
+) -> BatchHeader:
     return BatchHeader(
         0, 100, -1, 2, 0, 0, count - 1, 0, 5_000, producer_id, epoch, sequence, count
     )
@@ -146,7 +148,7 @@ def test_changed_producers_are_told_once() -> None:
 
 
 class Model:
-    """The rules once more, from the reference's table, with a plain list of everything ever stored."""
+    """The rules once more, in the simplest form, with a plain window of what was stored."""
 
     def __init__(self) -> None:
         self.epoch: int | None = None
