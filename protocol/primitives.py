@@ -37,16 +37,12 @@ MEMORY_SLACK_BYTES: Final = 1 << 20
 CONTENT_FACTOR: Final = 5
 ALLOWANCE_FACTOR: Final = MEMORY_FACTOR - CONTENT_FACTOR
 
-VARINT_MAX_BYTES: Final = 5
-VARLONG_MAX_BYTES: Final = 10
 STRING_MAX_BYTES: Final = 0x7FFF
 TAG_MIN_BYTES: Final = 2
 
 INT8_ELEMENT: Final[ElementSize] = (1, 12 - CONTENT_FACTOR)
-INT16_ELEMENT: Final[ElementSize] = (2, 8 + 32 + 2 - 2 * CONTENT_FACTOR)
 INT32_ELEMENT: Final[ElementSize] = (4, 8 + 32 + 4 - 4 * CONTENT_FACTOR)
 INT64_ELEMENT: Final[ElementSize] = (8, 8 + 36 + 8 - 8 * CONTENT_FACTOR)
-UUID_ELEMENT: Final[ElementSize] = (16, 12 + 49 - 16 * CONTENT_FACTOR)
 STRING_ELEMENT: Final[ElementSize] = (2, 12 + 61 - 2 * CONTENT_FACTOR)
 COMPACT_STRING_ELEMENT: Final[ElementSize] = (1, 12 + 61 - CONTENT_FACTOR)
 """The slot in the list (12 bytes where lists grow ahead), the object, and copies on the way."""
@@ -298,9 +294,6 @@ class Reader:
     def int8_list(self, count: int) -> list[int]:
         return [_INT8_VALUES[byte] for byte in self.take(count)]
 
-    def int16_list(self, count: int) -> list[int]:
-        return self._integers("h", 2 * count)
-
     def int32_list(self, count: int) -> list[int]:
         return self._integers("i", 4 * count)
 
@@ -313,9 +306,6 @@ class Reader:
         if _IS_LITTLE_ENDIAN:
             values.byteswap()
         return values.tolist()
-
-    def uuid_list(self, count: int) -> list[bytes]:
-        return [bytes(self.take(16)) for _ in range(count)]
 
     def string_list(self, count: int) -> list[str]:
         return [self.string() for _ in range(count)]
@@ -468,9 +458,6 @@ class Writer:
     def int8_list(self, values: list[int]) -> None:
         self._integers("b", values)
 
-    def int16_list(self, values: list[int]) -> None:
-        self._integers("h", values)
-
     def int32_list(self, values: list[int]) -> None:
         self._integers("i", values)
 
@@ -482,10 +469,6 @@ class Writer:
         if _IS_LITTLE_ENDIAN:
             packed.byteswap()
         self.buffer += packed.tobytes()
-
-    def uuid_list(self, values: list[bytes]) -> None:
-        for value in values:
-            self.uuid(value)
 
     def count(self, count: int) -> None:
         self.int32(count)

@@ -46,7 +46,7 @@ PYTHON_TYPES = {
     "bytes": "bytes",
     "records": "Buffer",
 }
-LISTS = ("int8", "int16", "int32", "int64", "uuid")
+LISTS = ("int8", "int32", "int64")
 """Element types of arrays that the Reader takes in one go."""
 
 
