@@ -107,6 +107,21 @@ def test_the_next_cursor_points_at_the_first_partition_left(
     assert next_of(ask(connection, *names, limit=4)) == (names[1], 1)
 
 
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_senseless_limit_still_tells_one_partition(
+    connection: Connection, topics: list[Topic], limit: int
+) -> None:
+    answer = ask(connection, topics[0].name, limit=limit)
+    assert told(answer) == [(topics[0].name, [0])]
+    assert next_of(answer) == (topics[0].name, 1)
+
+
+def test_authorized_operations_are_always_told(connection: Connection, topics: list[Topic]) -> None:
+    (found,) = ask(connection, topics[0].name).topics
+    read_write_describe = 1 << 3 | 1 << 4 | 1 << 8
+    assert found.topic_authorized_operations & read_write_describe == read_write_describe
+
+
 def test_a_cursor_starts_in_the_middle_of_a_topic(
     connection: Connection, topics: list[Topic]
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.wire.support import batches, requests
 from tests.wire.support.batches import Record
 from tests.wire.support.broker import Broker
-from tests.wire.support.connection import Connection
+from tests.wire.support.connection import Connection, ConnectionClosedError
 from tests.wire.support.error_codes import (
     CORRUPT_MESSAGE,
     INVALID_RECORD,
@@ -77,6 +77,22 @@ def test_two_batches_in_one_partition_are_refused(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_batch_at_all_is_refused(connection: Connection, topic: Topic, version: int) -> None:
     assert send(connection, topic, b"", version).error_code == INVALID_RECORD
+
+
+@pytest.mark.oncelog_only
+@pytest.mark.parametrize("version", VERSIONS)
+def test_null_records_are_refused_not_left_unanswered(
+    connection: Connection, broker: Broker, topic: Topic, version: int
+) -> None:
+    request = requests.produce(topic, {0: b""})
+    request.topic_data[0].partition_data[0].records = None
+    try:
+        answer = connection.call(request, version)
+    except ConnectionClosedError:
+        pass
+    else:
+        assert answer.responses[0].partition_responses[0].error_code != 0
+    assert broker.latest(topic) == 0
 
 
 @pytest.mark.parametrize("magic", [0, 1])
