@@ -1,93 +1,50 @@
-"""TopicConfig: the settings of a topic under Kafka's own names: which exist, what they accept, what they mean.
+"""TopicConfig: a topic's settings under Kafka's own names: which exist, what they accept and mean.
 
 Owns: the table of topic settings, validation of values, the effective values a topic runs with.
 Never knows: requests, where a topic's own settings are stored.
 
-A topic's own value wins over the broker's setting of the same meaning (`synonym`), which wins over Kafka's
-default. Settings that only make sense for a cluster are accepted, kept and shown, and change nothing.
+A topic's own value wins over the broker's setting of the same meaning (`synonym`), which wins over
+Kafka's default. Settings that only make sense for a cluster are accepted, kept and shown, and
+change nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
+from broker.config_values import (
+    Canonical,
+    ConfigType,
+    InvalidConfig,
+    boolean,
+    integer,
+    list_of,
+    one_of,
+    only_false,
+    ratio,
+    split_list,
+)
 from broker.settings import INT32_MAX, INT64_MAX, Settings
-
-
-class ConfigType(IntEnum):
-    """How DescribeConfigs names a value's type (Kafka's numbers)."""
-
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-
-
-class InvalidConfig(ValueError):
-    """A topic setting that does not exist or a value it does not take; one sentence for the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One topic setting. `synonym` is the broker setting that gives the default, if there is one."""
+    """One topic setting.
+
+    `synonym` is the name of Kafka's broker setting that gives the default, if there is one; where
+    this broker has that setting too, `synonym_field` is its field in Settings.
+    """
 
     name: str
     config_type: ConfigType
     default: str
     doc: str
-    check: Callable[[str], None]
+    canonical: Canonical
     synonym: str | None = None
     synonym_field: str | None = None
     effective: bool = True
-
-
-def _number(
-    least: float, most: float, parse: Callable[[str], float] = int
-) -> Callable[[str], None]:
-    def check(text: str) -> None:
-        try:
-            value = parse(text.strip())
-        except ValueError:
-            raise InvalidConfig("not a number") from None
-        if not least <= value <= most:
-            raise InvalidConfig(f"must lie between {least} and {most}")
-
-    return check
-
-
-def _one_of(*choices: str) -> Callable[[str], None]:
-    def check(text: str) -> None:
-        if text not in choices:
-            raise InvalidConfig(f"must be one of {', '.join(choices)}")
-
-    return check
-
-
-def _list_of(*choices: str) -> Callable[[str], None]:
-    def check(text: str) -> None:
-        items = [item.strip() for item in text.split(",")] if text.strip() else []
-        unknown = [item for item in items if item not in choices]
-        if unknown:
-            raise InvalidConfig(f"{unknown[0]!r} is not one of {', '.join(choices)}")
-        if len(set(items)) != len(items):
-            raise InvalidConfig("names an item twice")
-
-    return check
-
-
-def _boolean(text: str) -> None:
-    if text.strip().lower() not in ("true", "false"):
-        raise InvalidConfig("must be true or false")
-
-
-def _anything(_: str) -> None:
-    """Free text."""
 
 
 _LONG = ConfigType.LONG
@@ -100,8 +57,8 @@ DEFINITIONS: dict[str, Definition] = {
             "cleanup.policy",
             ConfigType.LIST,
             "delete",
-            "What happens to old records: delete drops old segments, compact keeps the last record per key.",
-            _list_of("delete", "compact"),
+            "What happens to old records: delete drops segments, compact keeps the last per key.",
+            list_of("delete", "compact"),
             "log.cleanup.policy",
             "log_cleanup_policy",
         ),
@@ -110,7 +67,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.STRING,
             "producer",
             "Codec of stored batches; producer keeps what was sent.",
-            _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+            one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
             "compression.type",
             "compression_type",
         ),
@@ -119,14 +76,15 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "86400000",
             "How long a tombstone is kept after compaction first saw it.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
+            "log.cleaner.delete.retention.ms",
         ),
         Definition(
             "max.message.bytes",
             _INT,
             "1048588",
             "Largest record batch the topic takes, as sent.",
-            _number(0, INT32_MAX),
+            integer(0, INT32_MAX),
             "message.max.bytes",
             "message_max_bytes",
         ),
@@ -135,7 +93,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.STRING,
             "CreateTime",
             "Whose clock stamps the records: the producer's or the broker's.",
-            _one_of("CreateTime", "LogAppendTime"),
+            one_of("CreateTime", "LogAppendTime"),
             "log.message.timestamp.type",
             "log_message_timestamp_type",
         ),
@@ -144,7 +102,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             str(INT64_MAX),
             "How far in the past a record's timestamp may lie.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
             "log.message.timestamp.before.max.ms",
             "log_message_timestamp_before_max_ms",
         ),
@@ -153,7 +111,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "3600000",
             "How far in the future a record's timestamp may lie.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
             "log.message.timestamp.after.max.ms",
             "log_message_timestamp_after_max_ms",
         ),
@@ -162,7 +120,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "604800000",
             "Age at which records may be deleted; -1 keeps them for ever.",
-            _number(-1, INT64_MAX),
+            integer(-1, INT64_MAX),
             "log.retention.ms",
             "log_retention_ms",
         ),
@@ -171,7 +129,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "-1",
             "Size a partition is cut down to; -1 is without limit.",
-            _number(-1, INT64_MAX),
+            integer(-1, INT64_MAX),
             "log.retention.bytes",
             "log_retention_bytes",
         ),
@@ -180,7 +138,7 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "1073741824",
             "Size at which a new segment file is started.",
-            _number(1024, INT32_MAX),
+            integer(1024, INT32_MAX),
             "log.segment.bytes",
             "log_segment_bytes",
         ),
@@ -189,7 +147,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "604800000",
             "Age at which a new segment file is started.",
-            _number(1, INT64_MAX),
+            integer(1, INT64_MAX),
             "log.roll.ms",
             "log_roll_ms",
         ),
@@ -198,28 +156,32 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "0",
             "Least age of a record before compaction may touch it.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
+            "log.cleaner.min.compaction.lag.ms",
         ),
         Definition(
             "max.compaction.lag.ms",
             _LONG,
             str(INT64_MAX),
             "Greatest time a record may wait for compaction.",
-            _number(1, INT64_MAX),
+            integer(1, INT64_MAX),
+            "log.cleaner.max.compaction.lag.ms",
         ),
         Definition(
             "min.cleanable.dirty.ratio",
             ConfigType.DOUBLE,
             "0.5",
             "Share of a log that must be new before compaction starts.",
-            _number(0, 1, float),
+            ratio,
+            "log.cleaner.min.cleanable.ratio",
         ),
         Definition(
             "min.insync.replicas",
             _INT,
             "1",
             "Accepted for compatibility; there is one replica and it is always in sync.",
-            _number(1, INT32_MAX),
+            integer(1, INT32_MAX),
+            "min.insync.replicas",
             effective=False,
         ),
         Definition(
@@ -227,7 +189,8 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.BOOLEAN,
             "false",
             "Accepted for compatibility; there are no elections.",
-            _boolean,
+            boolean,
+            "unclean.leader.election.enable",
             effective=False,
         ),
         Definition(
@@ -235,7 +198,8 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "4096",
             "Accepted for compatibility; an index entry is made every 4096 bytes.",
-            _number(0, INT32_MAX),
+            integer(0, INT32_MAX),
+            "log.index.interval.bytes",
             effective=False,
         ),
         Definition(
@@ -243,7 +207,8 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "10485760",
             "Accepted for compatibility; indexes grow as needed.",
-            _number(4, INT32_MAX),
+            integer(4, INT32_MAX),
+            "log.index.size.max.bytes",
             effective=False,
         ),
         Definition(
@@ -251,7 +216,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "0",
             "Accepted for compatibility; segments of one process need no jitter.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
             effective=False,
         ),
         Definition(
@@ -259,7 +224,8 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "60000",
             "Accepted for compatibility; files go with the checkpoint that forgets them.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
+            "log.segment.delete.delay.ms",
             effective=False,
         ),
         Definition(
@@ -267,7 +233,8 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             str(INT64_MAX),
             "Accepted for compatibility; every answer is durable.",
-            _number(1, INT64_MAX),
+            integer(1, INT64_MAX),
+            "log.flush.interval.messages",
             effective=False,
         ),
         Definition(
@@ -275,7 +242,7 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             str(INT64_MAX),
             "Accepted for compatibility; every answer is durable.",
-            _number(0, INT64_MAX),
+            integer(0, INT64_MAX),
             effective=False,
         ),
         Definition(
@@ -283,7 +250,8 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.BOOLEAN,
             "false",
             "Accepted for compatibility.",
-            _boolean,
+            boolean,
+            "log.preallocate",
             effective=False,
         ),
         Definition(
@@ -291,7 +259,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.LIST,
             "",
             "Accepted for compatibility; there is no replication.",
-            _anything,
+            list_of(),
             effective=False,
         ),
         Definition(
@@ -299,7 +267,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.LIST,
             "",
             "Accepted for compatibility; there is no replication.",
-            _anything,
+            list_of(),
             effective=False,
         ),
         Definition(
@@ -307,7 +275,8 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "-1",
             "Level used when the broker itself compresses with gzip.",
-            _number(-1, 9),
+            integer(-1, 9),
+            "compression.gzip.level",
             effective=False,
         ),
         Definition(
@@ -315,7 +284,8 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "9",
             "Level used when the broker itself compresses with lz4.",
-            _number(1, 17),
+            integer(1, 17),
+            "compression.lz4.level",
             effective=False,
         ),
         Definition(
@@ -323,7 +293,8 @@ DEFINITIONS: dict[str, Definition] = {
             _INT,
             "3",
             "Level used when the broker itself compresses with zstd.",
-            _number(-131072, 22),
+            integer(-131072, 22),
+            "compression.zstd.level",
             effective=False,
         ),
         Definition(
@@ -331,7 +302,23 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.BOOLEAN,
             "false",
             "Accepted for compatibility; there is no tiered storage.",
-            _one_of("false"),
+            only_false,
+            effective=False,
+        ),
+        Definition(
+            "remote.log.copy.disable",
+            ConfigType.BOOLEAN,
+            "false",
+            "Accepted for compatibility; there is no tiered storage.",
+            boolean,
+            effective=False,
+        ),
+        Definition(
+            "remote.log.delete.on.disable",
+            ConfigType.BOOLEAN,
+            "false",
+            "Accepted for compatibility; there is no tiered storage.",
+            boolean,
             effective=False,
         ),
         Definition(
@@ -339,7 +326,8 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "-2",
             "Accepted for compatibility; there is no tiered storage.",
-            _number(-2, INT64_MAX),
+            integer(-2, INT64_MAX),
+            "log.local.retention.ms",
             effective=False,
         ),
         Definition(
@@ -347,27 +335,29 @@ DEFINITIONS: dict[str, Definition] = {
             _LONG,
             "-2",
             "Accepted for compatibility; there is no tiered storage.",
-            _number(-2, INT64_MAX),
+            integer(-2, INT64_MAX),
+            "log.local.retention.bytes",
             effective=False,
         ),
     )
 }
 
 
-def validate(configs: Mapping[str, str | None]) -> None:
-    """Raise InvalidConfig for the first name or value that cannot be."""
-    for name, value in configs.items():
-        definition = DEFINITIONS.get(name)
-        if definition is None:
-            raise InvalidConfig(f"Unknown topic config name: {name}")
-        if value is None:
-            raise InvalidConfig(f"Null value not supported for topic configs: {name}")
-        try:
-            definition.check(value)
-        except InvalidConfig as error:
-            raise InvalidConfig(
-                f"Invalid value {value} for configuration {name}: {error}"
-            ) from None
+def validated(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The settings in canonical form; InvalidConfig for the first name or value that cannot be."""
+    return {name: _canonical(name, value) for name, value in configs.items()}
+
+
+def _canonical(name: str, value: str | None) -> str:
+    if value is None:
+        raise InvalidConfig(f"Null value not supported for topic configs: {name}")
+    definition = DEFINITIONS.get(name)
+    if definition is None:
+        raise InvalidConfig(f"Unknown topic config name: {name}")
+    try:
+        return definition.canonical(value)
+    except InvalidConfig as error:
+        raise InvalidConfig(f"Invalid value {value} for configuration {name}: {error}") from None
 
 
 def broker_default(definition: Definition, settings: Settings) -> str:
@@ -402,7 +392,7 @@ class TopicConfig:
             text = own.get(name)
             return broker_default(DEFINITIONS[name], settings) if text is None else text
 
-        policies = {item.strip() for item in value("cleanup.policy").split(",")}
+        policies = split_list(value("cleanup.policy"))
         return cls(
             max_message_bytes=int(value("max.message.bytes")),
             segment_bytes=int(value("segment.bytes")),
