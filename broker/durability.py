@@ -1,27 +1,27 @@
 """Durability: from a decided change to "it is on stable storage", and who waits for that.
 
-Owns: commit (journal, then apply), the flush at the end of a loop turn, the one thread that syncs,
-the queue of those who wait, publishing of watermarks. Never knows: requests, what a change means.
+Owns: commit (journal, then apply), the flush at the end of a loop turn, the queue of those who
+wait, publishing of watermarks.
+Never knows: requests, what a change means, how a sync is done (`syncer.py`).
 
 Theory of operation. `commit` queues an entry and applies it at once; so the next decision sees it.
-`flush` writes everything queued. One fdatasync at a time runs in a thread; whatever is flushed
-meanwhile waits for the next one. When a sync returns, all entries below its position are durable:
-the watermarks that were true when it began are published to readers, and the answers that waited
-go out. A failed write or sync ends the process: after a failed fsync the kernel may have dropped
-the pages, and trying again would lie.
+`flush` writes everything queued. One sync at a time is under way; whatever is flushed meanwhile
+waits for the next one. When a sync is done, all entries below its position are durable: the
+watermarks that were true when it began are published to readers, and the answers that waited go
+out. A failed write or sync ends the process: after a failed fsync the kernel may have dropped the
+pages, and trying again would lie.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 
 from broker.changes import Change, encode_entry
 from broker.partition import Partition
 from broker.state import State
+from broker.syncer import Syncer
 
 Fatal = Callable[[BaseException], None]
 
@@ -33,26 +33,21 @@ class Durability:
         self,
         state: State,
         loop: asyncio.AbstractEventLoop,
-        *,
-        fsync: bool,
+        syncer: Syncer | None,
         on_fatal: Fatal,
     ) -> None:
+        """Without a syncer what is written counts as durable (durability=os, --in-memory)."""
         self._state = state
         self._store = state.store
         self._journal = state.store.journal
         self._loop = loop
-        self._fsync = fsync
+        self._syncer = syncer
         self._on_fatal = on_fatal
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._publishing: list[tuple[Partition, int, int]] = []
         self._syncing = False
         self._target = 0
         self._flush_scheduled = False
-        self._requests: SimpleQueue[bool] = SimpleQueue()
-        self._thread: threading.Thread | None = None
-        if fsync:
-            self._thread = threading.Thread(target=self._run, name="oncelog-sync", daemon=True)
-            self._thread.start()
 
     @property
     def position(self) -> int:
@@ -85,6 +80,10 @@ class Durability:
             return
         if self._journal.end > self._journal.durable:
             self._start_sync()
+        elif self._state.touched and not self._syncing:
+            # Left over from when the disk was full and a log could not be written.
+            self._publishing = self._take_touched()
+            self._publish()
 
     def when_durable(self, position: int, callback: Callable[[], None]) -> None:
         """Call once everything below `position` is durable. Positions must come in rising order."""
@@ -113,36 +112,35 @@ class Durability:
         # What the thread makes durable may be more by the time it runs, but the watermarks taken
         # here belong to this position, and an answer must not overtake them.
         self._target = self._journal.end
-        touched, self._state.touched = self._state.touched, {}
-        self._publishing = [
-            (partition, partition.log.log_end_offset, partition.log.log_end_offset)
-            for partition in touched
-        ]
-        if self._fsync:
-            self._requests.put(True)
-        else:
+        self._publishing = self._take_touched()
+        if self._syncer is None:
             self._synced()
+        else:
+            self._syncer.start(self._synced)
 
-    def _run(self) -> None:
-        """The sync thread: nothing but fdatasync happens here."""
-        while self._requests.get():
-            try:
-                self._journal.sync()
-            except BaseException as error:  # noqa: BLE001 - whatever it is, nothing may be acknowledged
-                self._loop.call_soon_threadsafe(self._on_fatal, error)
-                return
-            try:
-                self._loop.call_soon_threadsafe(self._synced)
-            except RuntimeError:
-                return
+    def _take_touched(self) -> list[tuple[Partition, int, int]]:
+        """The ends readers may see once this is durable. What a full disk keeps out of a log stays
+        touched: it is safe in the journal, but nobody could read it yet."""
+        touched, self._state.touched = self._state.touched, {}
+        publishing: list[tuple[Partition, int, int]] = []
+        for partition in touched:
+            log = partition.log
+            if log.unwritten:
+                self._state.touched[partition] = None
+            else:
+                publishing.append((partition, log.log_end_offset, log.log_end_offset))
+        return publishing
+
+    def _publish(self) -> None:
+        publishing, self._publishing = self._publishing, []
+        for partition, high_watermark, last_stable_offset in publishing:
+            partition.publish(high_watermark, last_stable_offset)
 
     def _synced(self) -> None:
         position = self._target
         self._journal.mark_durable(position)
         self._syncing = False
-        publishing, self._publishing = self._publishing, []
-        for partition, high_watermark, last_stable_offset in publishing:
-            partition.publish(high_watermark, last_stable_offset)
+        self._publish()
         if self._journal.end > position:
             self.flush()
         waiting = self._waiting
@@ -154,7 +152,6 @@ class Durability:
         self._on_fatal(error)
 
     def close(self) -> None:
-        """End the sync thread; the caller has waited for what it wants durable."""
-        if self._thread is not None:
-            self._requests.put(False)
-            self._thread.join()
+        """End; the caller has waited for what it wants durable."""
+        if self._syncer is not None:
+            self._syncer.close()

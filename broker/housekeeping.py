@@ -172,6 +172,8 @@ class Housekeeping:
     # Disk.
 
     def _look_at_disk(self) -> None:
+        if self._store.is_full:
+            self._broker.durability.flush()
         free_bytes = self._store.filesystem.free_bytes()
         full = free_bytes < self._broker.settings.disk_reserve_bytes or self._store.is_full
         if full != self._broker.disk_is_full:

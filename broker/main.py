@@ -24,6 +24,7 @@ from broker.recovery import recover
 from broker.registry import load_handlers
 from broker.server import Server
 from broker.settings import Settings, split_address
+from broker.syncer import ThreadSyncer
 from storage.errors import StorageError
 from storage.filesystem import Filesystem, OsFilesystem
 from storage.memory_filesystem import MemoryFilesystem
@@ -101,7 +102,8 @@ async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
         loop.add_signal_handler(number, stop, EXIT_OK)
     state = recover(settings, _filesystem(settings))
     fsync = settings.durability == "fsync" and not settings.in_memory
-    durability = Durability(state, loop, fsync=fsync, on_fatal=_end_process)
+    syncer = ThreadSyncer(state.store.journal, loop, _end_process) if fsync else None
+    durability = Durability(state, loop, syncer, _end_process)
     broker = Broker(settings, state, durability)
     handlers = load_handlers()
     broker.apis = [handlers[key].api for key in sorted(handlers)]
