@@ -4,8 +4,6 @@ Owns the error types that storage raises and the `check` for its own invariants.
 not listed here (EIO, a failed fdatasync) is deliberately left alone: it must end the process.
 """
 
-# ruff: noqa: N818 - StorageFull says more than StorageFullError.
-
 from __future__ import annotations
 
 

@@ -191,7 +191,7 @@ class OsFilesystem:
 
     def __init__(self, root: str) -> None:
         self.root = os.path.abspath(root)
-        os.makedirs(self.root, DIRECTORY_MODE, exist_ok=True)
+        _make_durable_directory(self.root)
 
     def _path(self, path: str) -> str:
         return f"{self.root}/{path}"
@@ -256,20 +256,39 @@ class OsFilesystem:
             return file.read()
 
     def write_atomic(self, path: str, content: bytes) -> None:
-        temporary = f"{path}.new"
-        file = self.open(temporary, create=True)
-        try:
-            file.truncate(0)
-            file.pwritev((content,), 0)
-            file.fdatasync()
-        except BaseException:
-            with contextlib.suppress(OSError):
-                self.unlink(temporary)
-            raise
-        finally:
-            file.close()
-        self.rename(temporary, path)
-        self.sync_directory(parent_of(path))
+        write_atomic(self, path, content)
+
+
+def write_atomic(filesystem: Filesystem, path: str, content: bytes) -> None:
+    """The order that makes a replacement atomic: content, name, directory."""
+    temporary = f"{path}.new"
+    file = filesystem.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.pwritev((content,), 0)
+        file.fdatasync()
+    except BaseException:
+        with contextlib.suppress(OSError):
+            filesystem.unlink(temporary)
+        raise
+    finally:
+        file.close()
+    filesystem.rename(temporary, path)
+    filesystem.sync_directory(parent_of(path))
+
+
+def _make_durable_directory(path: str) -> None:
+    """Makes a directory and its parents so that no power loss takes the names away again."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    _make_durable_directory(parent)
+    os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
+    fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def parent_of(path: str) -> str:

@@ -132,7 +132,9 @@ class Journal:
         self._spares: list[tuple[str, int]] = []
         self._sync_lock = threading.Lock()
         self._files_lock = threading.Lock()
-        filesystem.makedirs(DIRECTORY)
+        if not filesystem.exists(DIRECTORY):
+            filesystem.makedirs(DIRECTORY)
+            filesystem.sync_directory(".")
 
     # ---- reading back -------------------------------------------------------------------------
 
@@ -170,8 +172,8 @@ class Journal:
             if not stem.isdigit() or kind not in ("wal", "spare"):
                 raise CorruptJournal(f"{DIRECTORY}/{name}", None, "not a journal file's name")
             path = f"{DIRECTORY}/{name}"
-            self._last_number = max(self._last_number, int(stem))
             if kind == "wal":
+                self._last_number = max(self._last_number, int(stem))
                 files.append(OldFile(int(stem), path))
             else:
                 self._spares.append((path, self._filesystem.size(path)))
@@ -337,9 +339,10 @@ class Journal:
                 self._recycle(old, journal_path(old.number))
 
     def _recycle(self, old: _FullFile, path: str) -> None:
-        wanted = old.size == self._options.file_bytes
+        spare = journal_path(old.number, "spare")
+        # The name may be taken by a spare that a crash kept from getting this number.
+        wanted = old.size == self._options.file_bytes and (spare, old.size) not in self._spares
         if wanted and len(self._spares) < self._options.spare_files_max:
-            spare = journal_path(old.number, "spare")
             self._filesystem.rename(path, spare)
             self._spares.append((spare, old.size))
         else:

@@ -110,6 +110,9 @@ class Store:
         self._unlinked: list[str] = []
         self._plan: CheckpointPlan | None = None
         self._recovering = True
+        if not filesystem.exists(TOPICS):
+            filesystem.makedirs(TOPICS)
+            filesystem.sync_directory(".")
 
     @classmethod
     def open(
