@@ -31,6 +31,7 @@ Canonical = Callable[[str], str]
 """From a client's text to the one way to write the value; InvalidConfig if it is none."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_REPLICA = re.compile(r"[0-9]+:[0-9]+")
 
 
 def integer(least: int, most: int) -> Canonical:
@@ -57,24 +58,32 @@ def ratio(text: str) -> str:
 
 def one_of(*choices: str) -> Canonical:
     def canonical(text: str) -> str:
-        if text not in choices:
+        word = text.strip()
+        if word not in choices:
             raise InvalidConfig(f"must be one of {', '.join(choices)}")
-        return text
+        return word
 
     return canonical
 
 
 def list_of(*choices: str) -> Canonical:
-    """Any of the choices, each once; with no choices, anything."""
+    """Any of the choices, each once."""
 
     def canonical(text: str) -> str:
         items = split_list(text)
-        unknown = [item for item in items if choices and item not in choices]
+        unknown = [item for item in items if item not in choices]
         if unknown:
             raise InvalidConfig(f"{unknown[0]!r} is not one of {', '.join(choices)}")
         return ",".join(items)
 
     return canonical
+
+
+def throttled_replicas(text: str) -> str:
+    items = split_list(text)
+    if items != ["*"] and not all(_REPLICA.fullmatch(item) for item in items):
+        raise InvalidConfig("must be * or a list of partition:broker")
+    return ",".join(items)
 
 
 def boolean(text: str) -> str:

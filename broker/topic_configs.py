@@ -25,6 +25,7 @@ from broker.config_values import (
     only_false,
     ratio,
     split_list,
+    throttled_replicas,
 )
 from broker.settings import INT32_MAX, INT64_MAX, Settings
 
@@ -259,7 +260,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.LIST,
             "",
             "Accepted for compatibility; there is no replication.",
-            list_of(),
+            throttled_replicas,
             effective=False,
         ),
         Definition(
@@ -267,7 +268,7 @@ DEFINITIONS: dict[str, Definition] = {
             ConfigType.LIST,
             "",
             "Accepted for compatibility; there is no replication.",
-            list_of(),
+            throttled_replicas,
             effective=False,
         ),
         Definition(
