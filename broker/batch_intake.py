@@ -20,8 +20,11 @@ from broker.partition import LEADER_EPOCH, Partition
 from broker.settings import INT64_MAX
 from protocol.errors import ErrorCode, KafkaError, ProtocolError
 from protocol.record_batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
     CURRENT_MAGIC,
     HEADER_BYTES,
+    LOG_APPEND_TIME_BIT,
     BatchHeader,
     crc_of,
     read_header,
@@ -126,18 +129,19 @@ def _check_content(
             ErrorCode.INVALID_RECORD,
             f"record count {count} and last offset delta {header.last_offset_delta} disagree",
         )
-    if header.codec == 0 and count * RECORD_BYTES_MIN > size - HEADER_BYTES:
+    if header.attributes & CODEC_MASK == 0 and count * RECORD_BYTES_MIN > size - HEADER_BYTES:
         raise KafkaError(
             ErrorCode.INVALID_RECORD, f"{size} bytes cannot hold {count} uncompressed records"
         )
-    if header.is_control:
+    attributes = header.attributes
+    if attributes & CONTROL_BIT:
         raise KafkaError(ErrorCode.INVALID_RECORD, "clients must not write control records")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise KafkaError(
             ErrorCode.INVALID_RECORD, "a batch with a producer id needs an epoch and a sequence"
         )
     config = partition.topic.config
-    if header.is_log_append_time and not config.uses_log_append_time:
+    if attributes & LOG_APPEND_TIME_BIT and not config.uses_log_append_time:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer must not claim log append time")
     latest_ms = now_ms + config.timestamp_after_max_ms
     checks_time = not config.uses_log_append_time and (

@@ -4,7 +4,8 @@ Owns: framing, dispatch to the API modules, the order of answers, back-pressure 
 Never knows: what any request means, files, the journal's inside.
 
 Theory of operation. Bytes arrive in `buffer_updated`; every whole frame is decoded, decided,
-journaled and applied right there, and at the end of the turn one flush writes it all. An answer is
+journaled and applied right there; a flush at the end of the turn, or of the loop's round, writes it
+all. An answer is
 queued together with the journal position it may reveal and leaves when that position is durable;
 answers never overtake each other. A handler that has to wait (a parked Fetch, a JoinGroup) runs as
 a task; until it is done the next requests of this connection stay in the buffer. Reading pauses
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("oncelog.connection")
 
 SIZE = Struct(">i")
+API_KEY = Struct(">h")
 REQUEST_HEAD = Struct(">hhih")
 JOIN_BELOW_BYTES = 64 * 1024
+COPY_BELOW_BYTES = 8 * 1024
 
 
 class CloseConnection(Exception):
@@ -115,17 +118,20 @@ class Connection(asyncio.BufferedProtocol):
             self._task.cancel()
 
     def close(self, reason: str) -> None:
-        """Hang up. What was answered before still leaves; nothing more is read."""
+        """Hang up: nothing more is read, the answers before this moment still leave."""
         if self._closing or self._transport is None:
             return
         self._closing = True
         logger.info("closing %s: %s", self.peer, reason)
-        self._transport.close()
+        self._pause_reading()
+        if not self._out:
+            self._transport.close()
         # A peer that does not read its last answers must not keep them in our memory for ever.
         self._server.loop.call_later(CLOSE_LINGER_SECONDS, self._transport.abort)
 
     def _out_of_memory(self) -> None:
         self.close("unfinished requests of all connections need too much memory")
+        self._receive.clear()
 
     @property
     def is_quiet(self) -> bool:
@@ -150,6 +156,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, buffer: bytearray, end: int) -> None:
         """Handle the whole frames in buffer[:end] as far as this turn may go; keep the rest."""
+        # Few bytes are copied so that they outlive this turn: then one write at the end of the
+        # loop's round serves all connections. Many bytes are written at once, from where they lie.
+        at_once = end > COPY_BELOW_BYTES or buffer is not self._server.memory.shared
+        if not at_once:
+            buffer = buffer[:end]
         at = 0
         handled = 0
         while end - at >= SIZE.size and not self._closing:
@@ -160,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = at + SIZE.size + size
             if frame_end > end:
                 break
-            if self._is_blocked():
+            if self._is_blocked() or self._must_see_earlier(buffer, at):
                 self._pause_reading()
                 break
             if handled == REQUESTS_PER_TURN_MAX:
@@ -170,7 +181,8 @@ class Connection(asyncio.BufferedProtocol):
             self._request(buffer, at + SIZE.size, frame_end)
             at = frame_end
             handled += 1
-        self._durability.flush()
+        if at_once:
+            self._durability.flush()
         if self._closing:
             self._receive.clear()
         else:
@@ -183,6 +195,17 @@ class Connection(asyncio.BufferedProtocol):
             or self._paused_writing
             or len(self._out) >= UNANSWERED_REQUESTS_MAX
         )
+
+    def _must_see_earlier(self, buffer: bytearray, at: int) -> bool:
+        """Whether the frame only reads, and writes of this connection are not visible yet.
+
+        A client that sends a write and a read in one go expects the read to see the write.
+        """
+        if not self._out:
+            return False
+        (api_key,) = API_KEY.unpack_from(buffer, at + SIZE.size)
+        handler = self._handlers.get(api_key)
+        return handler is not None and handler.api.answers_from_durable
 
     def _request(self, buffer: bytearray, at: int, end: int) -> None:
         try:
@@ -280,8 +303,13 @@ class Connection(asyncio.BufferedProtocol):
         if out and not self._waits_durable:
             self._waits_durable = True
             self._durability.when_durable(out[0][0], self._became_durable)
-        if pieces and self._transport is not None and not self._transport.is_closing():
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if pieces:
             self._write(pieces)
+        if self._closing and not out:
+            transport.close()
 
     def _write(self, pieces: list[Buffer]) -> None:
         """Small pieces are joined; large ones go as they are, a copy would cost more."""
@@ -300,10 +328,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _became_durable(self) -> None:
         self._waits_durable = False
-        if self._closing and self._transport is not None and self._transport.is_closing():
-            return
         self._drain()
-        if self._paused_reading:
+        if self._paused_reading and not self._closing:
             self._schedule_resume()
 
     # Back-pressure.

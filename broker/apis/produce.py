@@ -75,13 +75,11 @@ def handle(context: Context, request: ProduceRequest) -> list[ProducedTopic] | N
 
 def _refuse_all(request: ProduceRequest) -> KafkaError | None:
     """Faults of the request as a whole, which every partition then reports."""
-    transactional = any(
-        records is not None
-        and len(records) >= HEADER_BYTES
-        and records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT
-        for _, _, partitions in request.topics
-        for _, records in partitions
-    )
+    transactional = False
+    for _, _, partitions in request.topics:
+        for _, records in partitions:
+            if records is not None and len(records) >= HEADER_BYTES:
+                transactional |= records[ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL_BIT != 0
     if transactional and request.transactional_id is None:
         return KafkaError(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
