@@ -27,7 +27,7 @@ def topic(broker: Broker) -> Topic:
 
 def set_configs(broker: Broker, topic: Topic) -> dict[str, str]:
     """What is set on the topic itself."""
-    (found,) = broker.connection.call(configs.describe(topic.name), 4).results
+    (found,) = broker.call(configs.describe(topic.name), 4).results
     return {one.name: one.value for one in found.configs if one.config_source == DYNAMIC_TOPIC}
 
 

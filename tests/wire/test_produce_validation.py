@@ -30,18 +30,17 @@ SMALLEST_SEGMENT_BYTES = 1 << 20
 GOOD = batches.build([b"first", b"second"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def topic(broker: Broker) -> Topic:
-    """Shared: every test here expects a refusal, and the log to stay empty."""
     return broker.create_topic()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def small_topic(broker: Broker) -> Topic:
     return broker.create_topic(configs={"max.message.bytes": str(SMALL_MAX_MESSAGE_BYTES)})
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def compacted_topic(broker: Broker) -> Topic:
     return broker.create_topic(configs={"cleanup.policy": "compact"})
 

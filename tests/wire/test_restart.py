@@ -49,7 +49,7 @@ def test_acknowledged_records_and_topics_are_there(process: BrokerProcess, kill:
     with Broker(process.bootstrap) as after:
         assert after.describe(topic.name).topic_id == topic.id
         assert [after.stored(topic, partition) for partition in range(3)] == stored
-        found = after.connection.call(configs.describe(topic.name, keys=["retention.ms"]), 4)
+        found = after.call(configs.describe(topic.name, keys=["retention.ms"]), 4)
         assert found.results[0].configs[0].value == "-1"
         assert after.produce(topic, batches.build([b"next"])) == 10
 
@@ -106,7 +106,7 @@ def test_no_producer_id_is_given_twice(process: BrokerProcess, kill: bool) -> No
     ids = []
     for _ in range(3):
         with Broker(process.bootstrap) as broker:
-            ids += [broker.connection.call(request, 4).producer_id for _ in range(5)]
+            ids += [broker.call(request, 4).producer_id for _ in range(5)]
         process.restart(kill=kill)
     assert len(set(ids)) == 15
 
@@ -118,7 +118,7 @@ def test_deleted_records_and_topics_stay_deleted(process: BrokerProcess, kill: b
         before.delete_records(shortened, {0: 2})
         state = messages.DeleteTopicsRequest.DeleteTopicState
         target = state(name=gone.name, topic_id=requests.NO_ID)
-        before.connection.call(messages.DeleteTopicsRequest(topics=[target], timeout_ms=1000), 6)
+        before.call(messages.DeleteTopicsRequest(topics=[target], timeout_ms=1000), 6)
     process.restart(kill=kill)
     with Broker(process.bootstrap) as after:
         assert (after.earliest(shortened), after.latest(shortened)) == (2, 3)
@@ -136,9 +136,9 @@ def test_the_leader_epoch_never_goes_back(process: BrokerProcess, kill: bool) ->
 
 def test_the_cluster_id_and_the_node_id_stay(process: BrokerProcess, kill: bool) -> None:
     with Broker(process.bootstrap) as before:
-        first = before.connection.call(requests.metadata(), 12)
+        first = before.call(requests.metadata(), 12)
     process.restart(kill=kill)
     with Broker(process.bootstrap) as after:
-        second = after.connection.call(requests.metadata(), 12)
+        second = after.call(requests.metadata(), 12)
     assert second.cluster_id == first.cluster_id
     assert second.controller_id == first.controller_id

@@ -40,7 +40,7 @@ class Broker:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self.connection = Connection(bootstrap)
+        self._connection = Connection(bootstrap)
 
     def __enter__(self) -> "Broker":
         return self
@@ -51,7 +51,18 @@ class Broker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.connection.close()
+        self._connection.close()
+
+    def call(self, request: Any, version: int) -> Any:
+        """Ask on the shared connection; one that failed is replaced, so that one broken test does
+        not take the others with it.
+        """
+        try:
+            return self._connection.call(request, version)
+        except BaseException:
+            self._connection.close()
+            self._connection = Connection(self.bootstrap)
+            raise
 
     @staticmethod
     def unique_name(prefix: str = "t") -> str:
@@ -63,7 +74,7 @@ class Broker:
         """A new topic, ready for use."""
         name = name or self.unique_name()
         wanted = requests.creatable(name, partitions=partitions, configs=configs)
-        answer = self.connection.call(requests.create_topics(wanted), CREATE_TOPICS_VERSION)
+        answer = self.call(requests.create_topics(wanted), CREATE_TOPICS_VERSION)
         result = answer.topics[0]
         if result.error_code != 0:
             raise AssertionError(f"{name}: {result.error_code} {result.error_message}")
@@ -80,18 +91,18 @@ class Broker:
             return False
         pairs = [(index, EARLIEST) for index in range(partitions)]
         request = requests.list_offsets(Topic(name), pairs)
-        answer = self.connection.call(request, LIST_OFFSETS_VERSION)
+        answer = self.call(request, LIST_OFFSETS_VERSION)
         return all(one.error_code == 0 for one in answer.topics[0].partitions)
 
     def describe(self, name: str) -> Any:
         """The Metadata of one topic, never creating it."""
-        return self.connection.call(requests.metadata(name), METADATA_VERSION).topics[0]
+        return self.call(requests.metadata(name), METADATA_VERSION).topics[0]
 
     def exists(self, name: str) -> bool:
         return bool(self.describe(name).error_code == 0)
 
     def node_id(self) -> int:
-        answer = self.connection.call(requests.metadata(), METADATA_VERSION)
+        answer = self.call(requests.metadata(), METADATA_VERSION)
         return int(answer.brokers[0].node_id)
 
     def leader_epoch(self, topic: Topic, partition: int = 0) -> int:
@@ -100,7 +111,7 @@ class Broker:
     def try_produce(self, topic: Topic, records: bytes, *, partition: int = 0) -> Any:
         """Produce one batch and return the partition's answer, whatever it is."""
         request = requests.produce(topic, {partition: records})
-        answer = self.connection.call(request, PRODUCE_VERSION)
+        answer = self.call(request, PRODUCE_VERSION)
         return answer.responses[0].partition_responses[0]
 
     def produce(self, topic: Topic, records: bytes, *, partition: int = 0) -> int:
@@ -113,7 +124,7 @@ class Broker:
     def fetch(self, topic: Topic, offset: int = 0, *, partition: int = 0) -> Any:
         """Everything from an offset of one partition, without waiting."""
         request = requests.fetch(FetchFrom(topic, offset, partition))
-        answer = self.connection.call(request, FETCH_VERSION)
+        answer = self.call(request, FETCH_VERSION)
         return answer.responses[0].partitions[0]
 
     def stored(self, topic: Topic, partition: int = 0) -> bytes:
@@ -125,7 +136,7 @@ class Broker:
 
     def offset_of(self, topic: Topic, timestamp: int, partition: int = 0) -> int:
         request = requests.list_offsets(topic, [(partition, timestamp)])
-        answer = self.connection.call(request, LIST_OFFSETS_VERSION)
+        answer = self.call(request, LIST_OFFSETS_VERSION)
         found = answer.topics[0].partitions[0]
         if found.error_code != 0:
             raise AssertionError(f"no offset: {found}")
@@ -138,7 +149,7 @@ class Broker:
         return self.offset_of(topic, LATEST, partition)
 
     def delete_records(self, topic: Topic, offsets: Mapping[int, int]) -> None:
-        answer = self.connection.call(requests.delete_records(topic, offsets), 2)
+        answer = self.call(requests.delete_records(topic, offsets), 2)
         for partition in answer.topics[0].partitions:
             if partition.error_code != 0:
                 raise AssertionError(f"refused: {partition}")
