@@ -2,7 +2,8 @@
 asks.
 
 Owns: putting the parts together; clock and random ids, so that everything else takes them as
-values. Never knows: sockets, the wire.
+values.
+Never knows: sockets, the wire.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def _fixed_topic_defaults() -> Iterator[ConfigEntry]:
 def _facts(broker: Broker) -> Iterator[ConfigEntry]:
     """What tools look for; all of it follows from other settings or is never different."""
     node_id = str(broker.node_id)
-    address = f"PLAINTEXT://{broker.host}:{broker.port}"
+    host = f"[{broker.host}]" if ":" in broker.host else broker.host
+    address = f"PLAINTEXT://{host}:{broker.port}"
     for name, value, config_type, documentation in (
         ("broker.id", node_id, ConfigType.INT, "The same as node.id."),
         ("process.roles", "broker,controller", ConfigType.LIST, "This process is everything."),

@@ -1,6 +1,7 @@
 """Changes: everything a journal entry can say, one class each, with its bytes.
 
-Owns: the kinds, their fields and their encoding on disk. Never knows: how a change is decided (the
+Owns: the kinds, their fields and their encoding on disk.
+Never knows: how a change is decided (the
 APIs) or what it does (`state.py`).
 
 A change is a fact in the past tense. It carries every value that deciding it needed and that

@@ -1,6 +1,7 @@
 """The broker's rows in the checkpoint: topics, producers, counters.
 
-Owns: which tables there are, turning state into rows and rows into state. Never knows: when a
+Owns: which tables there are, turning state into rows and rows into state.
+Never knows: when a
 checkpoint is made or how it becomes durable.
 
 Only what changed since the last checkpoint is written; deleted topics take their producers with

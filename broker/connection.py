@@ -201,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
 
         A client that sends a write and a read in one go expects the read to see the write.
         """
-        if not self._out:
+        if not self._out or self._out[-1][0] <= self._durability.durable_position:
             return False
         (api_key,) = API_KEY.unpack_from(buffer, at + SIZE.size)
         handler = self._handlers.get(api_key)

@@ -1,7 +1,8 @@
 """Housekeeping: what the broker does by the clock.
 
 Owns: when a checkpoint is made, when the next journal file is prepared, when old segments and
-silent producers go, whether the disk still has room. Never knows: requests; how any of these
+silent producers go, whether the disk still has room.
+Never knows: requests; how any of these
 things is done (storage and txn decide, `commit` does).
 """
 

@@ -1,7 +1,8 @@
 """main: one broker process from start to end.
 
 Owns: process-wide set-up (allocator, descriptors, signals), the order of start and stop, the ready
-line. Never knows: what the parts do inside.
+line.
+Never knows: what the parts do inside.
 """
 
 from __future__ import annotations

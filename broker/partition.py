@@ -1,7 +1,8 @@
 """Partition: one partition's log and its producers, joined; and what readers may see of it.
 
 Owns: the pairing of `storage.PartitionLog` with `txn.EosManager`, the published watermarks, the
-readers that wait for them to move. Never knows: sockets, requests, how an entry becomes durable.
+readers that wait for them to move.
+Never knows: sockets, requests, how an entry becomes durable.
 
 Two ends: `log.log_end_offset` is where the next batch goes, moved by `apply_batch`;
 `high_watermark` is how far readers may see, moved by `publish` when the journal up to there is

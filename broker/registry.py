@@ -1,6 +1,7 @@
 """Registry: the Kafka APIs this broker speaks, found by scanning `broker/apis`.
 
-Owns: the shape of an API module and the table api key -> module. Never knows: what any API does.
+Owns: the shape of an API module and the table api key -> module.
+Never knows: what any API does.
 
 An API module has `API = Api(...)` and `handle(context, request)`. It may bring its own `decode`
 and `encode` when the generated messages are too slow for it. `handle` returns the response, or an

@@ -241,6 +241,11 @@ class Settings:
     producer_id_expiration_check_interval_ms: int = _integer(
         600_000, 1, INT64_MAX, "Time between two looks for producers to forget."
     )
+    produce_validate_records: bool = _boolean(
+        False,
+        "Look at every record of every batch before it is stored, as Apache Kafka does; costs "
+        "processor time. Off: a batch is judged by its header and its checksum.",
+    )
     offset_metadata_max_bytes: int = _integer(
         4096, 0, INT32_MAX, "Longest metadata text of a committed offset."
     )

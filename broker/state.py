@@ -1,6 +1,7 @@
 """State: everything the broker knows, and `apply`, the only code that changes it.
 
-Owns: topics with their partitions, producer ids; the table change -> what it does. Never knows:
+Owns: topics with their partitions, producer ids; the table change -> what it does.
+Never knows:
 requests, clocks, durability. It must give the same result for the same changes, live and during
 recovery, so nothing here may look at the time, at random numbers or at settings that could differ
 at the next start in a way that matters.

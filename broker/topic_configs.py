@@ -369,6 +369,10 @@ def broker_default(definition: Definition, settings: Settings) -> str:
     return str(value)
 
 
+CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+"""Values of compression.type that make the broker recompress; `producer` does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
     """The effective values that the hot paths ask for, parsed once per change."""
@@ -383,7 +387,8 @@ class TopicConfig:
     uses_log_append_time: bool
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
-    compression_type: str
+    codec: int | None
+    """The codec batches are stored in; None keeps the producer's."""
 
     @classmethod
     def build(cls, own: Mapping[str, str], settings: Settings) -> TopicConfig:
@@ -405,5 +410,5 @@ class TopicConfig:
             uses_log_append_time=value("message.timestamp.type") == "LogAppendTime",
             timestamp_before_max_ms=int(value("message.timestamp.before.max.ms")),
             timestamp_after_max_ms=int(value("message.timestamp.after.max.ms")),
-            compression_type=value("compression.type"),
+            codec=CODECS.get(value("compression.type")),
         )

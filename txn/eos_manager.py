@@ -1,7 +1,8 @@
 """EosManager: what one partition remembers of its producers, and what it decides about their
 batches.
 
-Owns: per producer id the epoch and the last five batches (sequences, offset, CRC). Never knows:
+Owns: per producer id the epoch and the last five batches (sequences, offset, CRC).
+Never knows:
 files, clocks, topics, other partitions. Time comes in as an argument.
 
 Theory of operation. A producer numbers its records; a batch carries the number of its first

@@ -11,17 +11,18 @@ zstd allowed. 8: per record errors. 13: topic ids instead of names.
 
 Deviations from Apache Kafka: a retried sequence range with other bytes is refused with
 INVALID_RECORD and the message `conflicting_duplicate`; Kafka answers success and drops the bytes.
-Records are not walked unless a topic setting needs it, so a wrong max timestamp in the header is
-kept as it is.
+Records are not walked unless a topic setting needs it or `produce.validate.records` is on; so a
+batch whose inside is broken is stored as it came, and a wrong max timestamp in the header is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.batch_intake import RecordsRefused, take_batch
+from broker.batch_intake import only_batch, take_batch
 from broker.connection import CloseConnection
 from broker.context import Context
+from broker.record_checks import RecordsRefused
 from broker.registry import Api, Buffer
 from broker.topics import Topic
 from protocol.compression import ZSTD
@@ -62,7 +63,7 @@ def handle(context: Context, request: ProduceRequest) -> list[ProducedTopic] | N
             if refused_all is not None:
                 answer = _failure(index, refused_all)
             else:
-                answer = _append(context, topic, index, records)
+                answer = _append(context, request.acks, topic, index, records)
             failed = failed or answer.error_code != 0
             produced.append(answer)
         response.append((name, topic_id, produced))
@@ -90,13 +91,11 @@ def _refuse_all(request: ProduceRequest) -> KafkaError | None:
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
             f"transactional id {request.transactional_id!r} has no transaction",
         )
-    if request.acks not in ALLOWED_ACKS:
-        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be -1, 0 or 1")
     return None
 
 
 def _append(
-    context: Context, topic: Topic | None, index: int, records: memoryview | None
+    context: Context, acks: int, topic: Topic | None, index: int, records: memoryview | None
 ) -> PartitionProduced:
     try:
         if topic is None:
@@ -109,7 +108,10 @@ def _append(
         if context.version < ZSTD_FROM_VERSION:
             _refuse_zstd(records)
         partition = topic.partitions[index]
-        stored = take_batch(context.broker, partition, records)
+        batch, header = only_batch(records)
+        if acks not in ALLOWED_ACKS:
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be -1, 0 or 1")
+        stored = take_batch(context.broker, partition, batch, header)
     except KafkaError as error:
         return _failure(index, error)
     return PartitionProduced(

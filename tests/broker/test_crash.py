@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from broker import checkpoint_tables
-from broker.batch_intake import take_batch
+from broker.batch_intake import only_batch, take_batch
 from broker.broker import Broker
 from broker.changes import Change, LogStartMoved, ProducerIdAllocated, ProducersForgotten
 from broker.durability import Durability
@@ -111,7 +111,7 @@ class Driver:
         batch = build_batch(
             records, base_timestamp=NOW_MS, producer_id=7, producer_epoch=0, base_sequence=sequence
         )
-        take_batch(self.broker, partition, memoryview(batch))
+        take_batch(self.broker, partition, *only_batch(memoryview(batch)))
         self.sequences[key] = sequence + count
 
     def administer(self) -> None:
