@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from struct import Struct
 from struct import error as struct_error
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, cast
 
+from broker.answer_queue import AnswerQueue
 from broker.context import Context
 from broker.limits import (
     CLOSE_LINGER_SECONDS,
     REQUESTS_PER_TURN_MAX,
-    UNANSWERED_REQUESTS_MAX,
     UNSENT_BYTES_HIGH,
 )
 from broker.receive_buffer import ReceiveBuffer
@@ -68,8 +67,10 @@ class Connection(asyncio.BufferedProtocol):
         "_request_bytes_max",
         "_resume_scheduled",
         "_server",
+        "_stalled_since",
         "_task",
         "_transport",
+        "_unsent_bytes",
         "_waits_durable",
         "client_software",
         "last_active",
@@ -84,7 +85,9 @@ class Connection(asyncio.BufferedProtocol):
         self._handlers = server.handlers
         self._request_bytes_max = server.broker.settings.socket_request_max_bytes
         self._receive = ReceiveBuffer(server.memory, self._out_of_memory)
-        self._out: deque[tuple[int, Sequence[Buffer]]] = deque()
+        self._out = AnswerQueue()
+        self._unsent_bytes = 0
+        self._stalled_since = 0.0
         self._task: asyncio.Task[Any] | None = None
         self._transport: asyncio.Transport | None = None
         self._paused_reading = False
@@ -114,6 +117,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server.forget(self)
         self._receive.clear()
         self._out.clear()
+        self._account_unsent(0)
         if self._task is not None:
             self._task.cancel()
 
@@ -132,6 +136,11 @@ class Connection(asyncio.BufferedProtocol):
     def _out_of_memory(self) -> None:
         self.close("unfinished requests of all connections need too much memory")
         self._receive.clear()
+
+    @property
+    def unsent_bytes_left(self) -> int:
+        """How large an answer may be, in view of what all peers have left unread."""
+        return self._server.unsent.left_bytes
 
     @property
     def is_quiet(self) -> bool:
@@ -176,7 +185,6 @@ class Connection(asyncio.BufferedProtocol):
                 break
             if handled == REQUESTS_PER_TURN_MAX:
                 self._pause_reading()
-                self._schedule_resume()
                 break
             self._request(buffer, at + SIZE.size, frame_end)
             at = frame_end
@@ -188,20 +196,18 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._receive.keep(buffer, at, end)
         self._drain()
+        if self._paused_reading and not self._is_blocked():
+            self._schedule_resume()
 
     def _is_blocked(self) -> bool:
-        return (
-            self._task is not None
-            or self._paused_writing
-            or len(self._out) >= UNANSWERED_REQUESTS_MAX
-        )
+        return self._task is not None or self._paused_writing or self._out.is_full
 
     def _must_see_earlier(self, buffer: bytearray, at: int) -> bool:
         """Whether the frame only reads, and writes of this connection are not visible yet.
 
         A client that sends a write and a read in one go expects the read to see the write.
         """
-        if not self._out or self._out[-1][0] <= self._durability.durable_position:
+        if not self._out.waits_beyond(self._durability.durable_position):
             return False
         (api_key,) = API_KEY.unpack_from(buffer, at + SIZE.size)
         handler = self._handlers.get(api_key)
@@ -287,22 +293,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def _answer(self, handler: Handler, context: Context, response: Any) -> None:
         position = 0 if handler.api.answers_from_durable else self._durability.position
-        self._out.append((position, handler.encode(context, response)))
+        self._out.put(position, handler.encode(context, response))
 
     def _drain(self) -> None:
         """Send every answer whose position is durable, in order, in one write."""
         out = self._out
         if not out:
             return
-        durable = self._durability.durable_position
-        pieces: list[Buffer] = []
-        while out and out[0][0] <= durable:
-            buffers = out.popleft()[1]
-            pieces.append(SIZE.pack(sum(map(len, buffers))))
-            pieces.extend(buffers)
+        pieces = out.take_ready(self._durability.durable_position)
         if out and not self._waits_durable:
             self._waits_durable = True
-            self._durability.when_durable(out[0][0], self._became_durable)
+            self._durability.when_durable(out.first_position, self._became_durable)
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -336,10 +337,29 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._paused_writing = True
+        self._stalled_since = self._server.loop.time()
+        if self._transport is not None:
+            self._account_unsent(self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._paused_writing = False
+        self._account_unsent(0)
         self._schedule_resume()
+
+    def _account_unsent(self, size_bytes: int) -> None:
+        self._server.unsent.total_bytes += size_bytes - self._unsent_bytes
+        self._unsent_bytes = size_bytes
+
+    def is_stalled_since(self, horizon: float) -> bool:
+        """Whether the peer has left large answers unread since then."""
+        return self._paused_writing and self._stalled_since < horizon
+
+    def abort(self, reason: str) -> None:
+        """Cut off a peer without waiting for it to read anything."""
+        logger.info("cutting off %s: %s", self.peer, reason)
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
 
     def _pause_reading(self) -> None:
         if not self._paused_reading and self._transport is not None:

@@ -27,6 +27,12 @@ UNANSWERED_REQUESTS_MAX = 1_000
 UNSENT_BYTES_HIGH = 1024 * 1024
 """Answers a peer has not read yet; above this the connection's next requests wait."""
 
+UNSENT_TOTAL_BYTES_MAX = 64 * 1024 * 1024
+"""Unread answers of all connections; above this a Fetch returns one batch and not more."""
+
+STALLED_PEER_SECONDS = 60.0
+"""A peer that has read nothing of its answers for so long is cut off when memory is short."""
+
 REQUESTS_PER_TURN_MAX = 512
 """Requests of one connection handled before other connections get a turn."""
 
@@ -56,6 +62,9 @@ PARTITIONS_PER_TOPIC_MAX = 10_000
 TOPIC_NAME_LENGTH_MAX = 249
 DESCRIBED_PARTITIONS_MAX = 2_000
 """Partitions in one DescribeTopicPartitions answer, as in Kafka."""
+
+WALKED_RECORDS_MAX = 250_000
+"""Records of one batch where each must be looked at; more would stop everybody else for too long."""
 
 DECOMPRESSED_BATCH_BYTES_MAX = 64 * 1024 * 1024
 """A batch that unpacks to more than this is refused where its records must be looked at."""

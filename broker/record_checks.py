@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from broker.limits import DECOMPRESSED_BATCH_BYTES_MAX, WALKED_RECORDS_MAX
 from broker.topics import Topic
 from protocol.errors import ErrorCode, KafkaError, ProtocolError
 from protocol.record_batch import BatchHeader, set_max_timestamp
@@ -31,6 +31,12 @@ class RecordsRefused(KafkaError):
 
 def walk_records(topic: Topic, header: BatchHeader, batch: memoryview, now_ms: int) -> None:
     """Look at every record; RecordsRefused names those at fault."""
+    if header.record_count > WALKED_RECORDS_MAX:
+        raise KafkaError(
+            ErrorCode.INVALID_RECORD,
+            f"{header.record_count} records in a batch; where each is checked at most "
+            f"{WALKED_RECORDS_MAX} are taken",
+        )
     config = topic.config
     earliest_ms = now_ms - config.timestamp_before_max_ms
     latest_ms = now_ms + config.timestamp_after_max_ms

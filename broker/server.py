@@ -10,8 +10,13 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
+from broker.answer_queue import UnsentMemory
 from broker.connection import Connection
-from broker.limits import CLIENT_IDS_REMEMBERED_MAX, IDLE_SWEEP_SECONDS_MAX
+from broker.limits import (
+    CLIENT_IDS_REMEMBERED_MAX,
+    IDLE_SWEEP_SECONDS_MAX,
+    STALLED_PEER_SECONDS,
+)
 from broker.receive_buffer import ReceiveMemory
 from broker.registry import Handler
 from protocol.errors import ProtocolError
@@ -32,6 +37,7 @@ class Server:
         self.handlers = handlers
         self.loop = loop
         self.memory = ReceiveMemory(broker.settings.queued_max_request_bytes)
+        self.unsent = UnsentMemory()
         self.connections: set[Connection] = set()
         self._client_ids: dict[bytes, str] = {}
         self._listener: asyncio.Server | None = None
@@ -73,9 +79,12 @@ class Server:
         """Close what has been idle for too long, then look again later."""
         idle_seconds = self.broker.settings.connections_max_idle_ms / 1000
         horizon = self.loop.time() - idle_seconds
+        stalled = self.loop.time() - STALLED_PEER_SECONDS
         for connection in list(self.connections):
             if connection.last_active < horizon and connection.is_quiet:
                 connection.close("idle")
+            elif self.unsent.left_bytes == 0 and connection.is_stalled_since(stalled):
+                connection.abort("it does not read its answers, and memory is short")
         self._sweeper = self.loop.call_later(
             min(IDLE_SWEEP_SECONDS_MAX, idle_seconds / 2 + 0.01), self._sweep
         )

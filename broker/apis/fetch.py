@@ -74,10 +74,24 @@ def handle(context: Context, request: FetchRequest) -> Answer | Coroutine[Any, A
     """Answer at once when that is possible, else return the coroutine that waits."""
     if request.session_id != 0 and request.session_epoch > 0:
         return Answer(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ())
+    _drop_repeats(request)
     collected = _collect(context, request, may_block=False)
     if collected.would_block or not _is_enough(request, collected):
         return _wait(context, request)
     return Answer(0, collected.topics)
+
+
+def _drop_repeats(request: FetchRequest) -> None:
+    """A partition named more than once is answered once, as it was asked last, as in Kafka."""
+    topics = request.topics
+    if len(topics) == 1 and len(topics[0][2]) == 1:
+        return
+    merged: dict[tuple[str | None, bytes | None], dict[int, FetchPartition]] = {}
+    for name, topic_id, partitions in topics:
+        asked = merged.setdefault((name, topic_id), {})
+        for partition in partitions:
+            asked[partition[0]] = partition
+    request.topics = [(*key, list(asked.values())) for key, asked in merged.items()]
 
 
 def _is_enough(request: FetchRequest, collected: Collected) -> bool:
@@ -156,7 +170,11 @@ def _asked_partitions(context: Context, request: FetchRequest) -> list[Partition
 
 def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collected:
     """Read every asked partition in request order within the byte limits."""
-    left = min(request.max_bytes, context.broker.settings.fetch_max_bytes)
+    left = min(
+        request.max_bytes,
+        context.broker.settings.fetch_max_bytes,
+        context.connection.unsent_bytes_left,
+    )
     read_committed = request.isolation_level == READ_COMMITTED
     topics: list[FetchedTopic] = []
     size_bytes = 0
