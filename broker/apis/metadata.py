@@ -118,7 +118,7 @@ def _named(
             try:
                 topic = auto_create_topic(broker, name)
             except KafkaError as error:
-                logger.info("topic %s asked for by a client is not created: %s", name, error)
+                logger.debug("topic %s that a client asked for is not created: %s", name, error)
     if topic is None:
         return _absent(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, operations)
     return _described(topic, broker.node_id, operations)

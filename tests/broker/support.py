@@ -17,6 +17,8 @@ import inspect
 from types import SimpleNamespace, TracebackType
 from typing import Any, Final, Self
 
+import pytest
+
 from broker.broker import Broker
 from broker.context import Context
 from broker.durability import Durability
@@ -27,6 +29,7 @@ from broker.settings import Settings
 from broker.topics import Topic
 from protocol.headers import decode_response_header, response_header_is_flexible
 from protocol.messages import RESPONSES
+from protocol.messages.produce import ProduceRequest
 from protocol.primitives import Reader, Writer
 from storage.memory_filesystem import MemoryFilesystem
 from tests.wire.support import batches
@@ -35,13 +38,15 @@ START_MS: Final = 1_700_000_000_000
 CORRELATION_ID: Final = 77
 HOST: Final = "broker.example"
 PORT: Final = 19092
+PRODUCE_BY_NAME_VERSION: Final = 9
+SMALL_JOURNAL_FILE_BYTES: Final = 64 * 1024
 
 
 class InProcessBroker:
     """See the top of this file. `now_ms` is the broker's clock; tests move it."""
 
     def __init__(self, **settings: Any) -> None:
-        self.settings = Settings(**settings)
+        self.settings = Settings(**{"journal_file_bytes": SMALL_JOURNAL_FILE_BYTES, **settings})
         self.now_ms = START_MS
         self.connection: Any = SimpleNamespace(client_software="", on_interrupt=None)
         self._filesystem = MemoryFilesystem()
@@ -117,11 +122,24 @@ class InProcessBroker:
 
     def append(self, partition: Partition, *timestamps: int) -> None:
         """One batch, with a record for each timestamp."""
-        from broker.batch_intake import take_batch
-
+        data = ProduceRequest.TopicProduceData
         records = [batches.Record(b"value", timestamp=one) for one in timestamps]
-        take_batch(self.broker, partition, memoryview(bytearray(batches.build(records))))
-        self.broker.durability.flush()
+        written = ProduceRequest.PartitionProduceData(
+            index=partition.index, records=memoryview(batches.build(records))
+        )
+        topic = data(name=partition.topic.name, partition_data=[written])
+        request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[topic])
+        (answer,) = self.call(request, PRODUCE_BY_NAME_VERSION).responses
+        if answer.partition_responses[0].error_code:
+            raise AssertionError(answer)
+
+    def refuse_writes(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+        """Let every commit fail with `error`, as with a full disk."""
+
+        def refuse(changes: object) -> int:
+            raise error
+
+        monkeypatch.setattr(self.broker.durability, "commit", refuse)
 
 
 async def _result(response: Any) -> Any:
