@@ -21,6 +21,7 @@ import shutil
 import sqlite3
 from collections.abc import Sequence
 from typing import Protocol
+from urllib.parse import quote
 
 from storage.errors import AlreadyLocked
 
@@ -234,6 +235,10 @@ class OsFilesystem:
 
     def open_database(self, path: str) -> sqlite3.Connection:
         return sqlite3.connect(self._path(path), isolation_level=None, check_same_thread=False)
+
+    def open_database_to_read(self, path: str) -> sqlite3.Connection:
+        """A connection that cannot change anything."""
+        return sqlite3.connect(f"file:{quote(self._path(path))}?mode=ro", uri=True)
 
     def lock(self, path: str) -> OsLock:
         fd = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
