@@ -208,13 +208,39 @@ def test_a_fetch_is_answered_before_what_was_sent_after_it(
 
 
 @pytest.mark.oncelog_only
+@pytest.mark.parametrize("wait", [0, 1, 2, 3])
 def test_a_waiting_fetch_is_answered_empty_as_soon_as_another_request_arrives(
-    connection: Connection, topic: Topic
+    connection: Connection, broker: Broker, topic: Topic, wait: int
 ) -> None:
     connection.send(requests.fetch(FetchFrom(topic), max_wait_ms=LONG_WAIT_MS), 12)
+    for _ in range(wait):  # round trips elsewhere: the fetch is surely parked by then
+        broker.node_id()
     connection.send(requests.metadata(), 9)
     found = partitions_of(connection.receive())[0]
     assert (found.error_code, found.records) == (0, b"")
+    assert len(connection.receive().brokers) == 1
+
+
+@pytest.mark.oncelog_only
+def test_a_fetch_with_another_request_right_behind_it_does_not_wait(
+    connection: Connection, topic: Topic
+) -> None:
+    fetch = requests.fetch(FetchFrom(topic), max_wait_ms=LONG_WAIT_MS)
+    both = connection.encode(fetch, 12) + connection.encode(requests.metadata(), 9)
+    connection.send_bytes(both)
+    assert partitions_of(connection.receive())[0].records == b""
+    assert len(connection.receive().brokers) == 1
+
+
+@pytest.mark.oncelog_only
+def test_half_a_request_behind_a_waiting_fetch_changes_no_answer(
+    connection: Connection, topic: Topic
+) -> None:
+    connection.send(requests.fetch(FetchFrom(topic), max_wait_ms=LONG_WAIT_MS), 12)
+    second = connection.encode(requests.metadata(), 9)
+    connection.send_bytes(second[:7])
+    connection.send_bytes(second[7:])
+    assert partitions_of(connection.receive())[0].records == b""
     assert len(connection.receive().brokers) == 1
 
 
@@ -228,3 +254,13 @@ def test_a_second_fetch_on_a_connection_ends_the_wait_of_the_first(
     broker.produce(topic, BATCH)
     found = partitions_of(connection.receive())[0]
     assert batches.offsets(bytes(found.records)) == [(0, 0)]
+
+
+@pytest.mark.oncelog_only
+def test_a_produce_behind_a_waiting_fetch_on_its_own_connection_is_answered(
+    connection: Connection, topic: Topic
+) -> None:
+    connection.send(requests.fetch(FetchFrom(topic), max_wait_ms=LONG_WAIT_MS), 12)
+    connection.send(requests.produce(topic, {0: BATCH}), 12)
+    assert partitions_of(connection.receive())[0].error_code == 0
+    assert connection.receive().responses[0].partition_responses[0].base_offset == 0
