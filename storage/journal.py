@@ -29,8 +29,8 @@ Why the sharp corners hold:
   falsely: its `durable` was not above the end that the recovery of its day found.
 - Crash inside recovery: it writes nothing but a header into a new file, after having synced what it
   replayed (which might have been in the page cache only, while readers are about to see it).
-- Recycled leftovers: another salt. A file is overwritten only after its renaming is durable, or
-  else a crash could show a new header under an old name.
+- Recycled leftovers: another salt. A crash may show a recycled file under its old name with its new
+  header; but then the checkpoint needs only files with higher numbers, and nobody looks at it.
 - `durable` in an entry is what `sync` has really made stable, not what `mark_durable` says: with
   durability=os the latter runs ahead, and would turn an ordinary power loss into "proven damage".
 - The last durable entries have no witness until something is appended behind them: if they rot on
@@ -318,8 +318,6 @@ class Journal:
         for index, (path, spare_size) in enumerate(self._spares):
             if spare_size == size:
                 del self._spares[index]
-                # Its content may be overwritten only when its old name is gone for good.
-                self._filesystem.sync_directory(DIRECTORY)
                 return path
         return journal_path(number, "spare")
 

@@ -13,9 +13,8 @@ Replay follows the chain of positions. It ends at the first place that holds no 
 something proves that this place was once durable: then it is damage, and refusing beats forgetting.
 Proof is a valid entry, later in this file or in a file with a higher number, whose `durable` is
 above the place. (A valid later entry alone proves nothing: pages that were never synced land in any
-order.) The caller's start is the checkpoint's position, and a checkpoint is committed only when the
-journal is durable up to it; so all files from the checkpoint's on must be there, in one unbroken
-row.
+order.) The caller's start is the checkpoint's position; what is below it does not matter. All files
+from the checkpoint's on must be there, in one unbroken row.
 """
 
 from __future__ import annotations

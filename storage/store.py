@@ -6,10 +6,10 @@ know topics, producers or what an entry means.
 The order of a checkpoint, and why a crash between any two steps loses nothing:
  1. `collect_checkpoint`, in the loop: everything queued is written; the rows are taken at one
     position P of the journal.
- 2. `write_checkpoint`, in a thread: the journal is synced (so nothing in the checkpoint can be
-    ahead of what the journal proves); index bytes are written; changed files and the directories of
+ 2. `write_checkpoint`, in a thread: index bytes are written; changed files and the directories of
     new names are synced; rows, P and the list of doomed files are committed in one transaction.
     Before the commit a crash leaves the old checkpoint, which the longer journal fits as well.
+    After it the journal below P is not needed, so it does not matter whether it was synced.
  3. Still there: the journal lets go of files before P, doomed files are unlinked. A crash leaves
     some of them; the list is in the checkpoint, and the next start finishes the work.
  4. `finish_checkpoint`, in the loop. Or `abandon_checkpoint`, when the disk was full: what was
@@ -113,6 +113,8 @@ class Store:
         if not filesystem.exists(TOPICS):
             filesystem.makedirs(TOPICS)
             filesystem.sync_directory(".")
+        # A killed process may have left directories that are there, but not yet for good.
+        self._environment.new_names[TOPICS] = None
 
     @classmethod
     def open(
@@ -266,7 +268,6 @@ class Store:
 
         After StorageFull or StorageBusy abandon the plan; anything else must end the process.
         """
-        self.journal.sync()
         filesystem = self.filesystem
         try:
             for write in plan.index_writes:

@@ -79,9 +79,20 @@ def record(
             broker.store.journal.prepare_next()
         if chance.random() < 0.12:
             broker.checkpoint()
+        if chance.random() < 0.05:
+            broker = _restarted(filesystem)
+            model = model.at(broker.count)
         issued += [broker.count] * (len(filesystem.operations) - len(issued))
     broker.store.close()
     return Recording(filesystem.start, filesystem.operations, model, issued)
+
+
+def _restarted(filesystem: RecordingFilesystem) -> ToyBroker:
+    """The process is killed and comes back; the page cache is still there, and readers see it."""
+    filesystem.unlock()
+    broker = ToyBroker(filesystem)
+    filesystem.note(broker.count)
+    return broker
 
 
 def images(recording: Recording, seed: int, samples: int) -> Iterator[Image]:
@@ -164,8 +175,11 @@ def _grown(recording: Recording, index: int) -> dict[int, Operation]:
     return {index: Resize(operation.inode, max(size, operation.at + len(operation.data)))}
 
 
-def check_image(recording: Recording, image: Image, *, twice: bool) -> None:
-    """Recovers, and looks whether all is there that must be and nothing that must not."""
+def check_image(recording: Recording, image: Image, number: int) -> None:
+    """Recovers, and looks whether all is there that must be and nothing that must not.
+
+    What costs more is done in turns: a second recovery, and a checkpoint with a look for orphans.
+    """
     filesystem = mounted(image.disk)
     broker = recover(filesystem)
     issued = recording.issued[min(image.point, len(recording.issued) - 1)]
@@ -173,8 +187,10 @@ def check_image(recording: Recording, image: Image, *, twice: bool) -> None:
     assert broker.count <= issued, "an entry was invented"
     view = broker.view()
     assert view == recording.model.view(broker.count)
+    if number % 4 == 0:
+        broker.check_no_orphans(recording.model)
     broker.store.close()
-    if twice:
+    if number % 4 <= 1:
         again = recover(filesystem)
         assert (again.count, again.view()) == (broker.count, view), "recovery changed something"
         again.store.close()

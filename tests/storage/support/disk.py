@@ -144,8 +144,10 @@ class Disk:
             case Unlink(path):
                 self.names.pop(path, None)
             case RemoveDirectory(path):
-                if not any(name.startswith(f"{path}/") for name in self.names):
-                    self.directories.discard(path)
+                # A directory that is gone was empty before.
+                self.directories.discard(path)
+                for name in [name for name in self.names if name.startswith(f"{path}/")]:
+                    del self.names[name]
             case _:
                 pass
 

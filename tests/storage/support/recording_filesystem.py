@@ -74,6 +74,10 @@ class RecordingFilesystem(MemoryFilesystem):
         self.directories = set(self.start.directories)
         self.databases = dict(self.start.databases)
 
+    def unlock(self) -> None:
+        """The process that held the lock is gone."""
+        self._locked.clear()
+
     def note(self, value: int) -> None:
         self.operations.append(Note(value))
 

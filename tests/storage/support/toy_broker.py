@@ -63,11 +63,20 @@ class ModelLog:
 class Model:
     """What must be there after each entry; may go on from any of its moments."""
 
-    def __init__(self, history: list[dict[str, ModelLog]] | None = None) -> None:
-        self._history = history or [{}]
+    def __init__(self) -> None:
+        self._history: list[dict[str, ModelLog]] = [{}]
+        self._created: list[tuple[int, str]] = []
 
     def at(self, count: int) -> Model:
-        return Model(self._history[: count + 1])
+        """Goes on from an earlier moment; directories made since then may be there for ever."""
+        model = Model()
+        model._history = self._history[: count + 1]
+        model._created = [(max(at, count + 1), name) for at, name in self._created if at > count]
+        model._created += [(at, name) for at, name in self._created if at <= count]
+        return model
+
+    def directories_created_after(self, count: int) -> set[str]:
+        return {name for at, name in self._created if at > count}
 
     def view(self, count: int) -> View:
         return {name: log.view() for name, log in self._history[count].items()}
@@ -79,6 +88,7 @@ class Model:
             match change["do"]:
                 case "create":
                     logs[name] = ModelLog()
+                    self._created.append((len(self._history), change["directory"]))
                 case "append":
                     logs[name] = logs[name].appended(
                         change["count"], bytes.fromhex(change["batch"])
@@ -153,6 +163,29 @@ class ToyBroker:
                 return log.log_start_offset, log.log_end_offset, bytes(data)
             data += piece.data
             offset = piece.next_offset
+
+    def _check_files(self) -> None:
+        """The directories of known logs hold their segments and nothing else."""
+        filesystem = self.store.filesystem
+        for log in self.logs.values():
+            found = filesystem.listdir(log.directory) if filesystem.exists(log.directory) else []
+            sizes = {
+                name: filesystem.size(f"{log.directory}/{name}")
+                for name in found
+                if name.endswith(".log")
+            }
+            assert sizes == {
+                segment.log_path.rpartition("/")[2]: segment.size_bytes for segment in log.segments
+            }
+
+    def check_no_orphans(self, model: Model) -> None:
+        """After a checkpoint nothing is left of logs that were removed."""
+        self.checkpoint()
+        self._check_files()
+        known = {log.directory.removeprefix("topics/") for log in self.logs.values()}
+        found = set(self.store.filesystem.listdir("topics"))
+        lost = model.directories_created_after(self.count)
+        assert found - known <= lost
 
     def check_indexes(self) -> None:
         """The indexes are those that a rebuild would make."""
