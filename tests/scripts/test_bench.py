@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -77,6 +77,7 @@ def test_percentiles_are_nearest_rank(percent: float, value: float) -> None:
     assert percentile([float(number) for number in range(100, 0, -1)], percent) == value
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 100), st.floats(0, 100))
 def test_percentiles_are_values_that_occurred_and_never_fall(
     values: list[float], one: float, other: float
@@ -262,6 +263,8 @@ def read_by_kafka_python(batches: bytes) -> Any:
     return MemoryRecords(batches)
 
 
+# No deadline: the machine may be busy, and the first example imports kafka-python.
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_the_hand_made_batch_is_one_that_kafka_python_reads(value: bytes) -> None:
     batches = read_by_kafka_python(frames.one_record_batch(value, 1_700_000_000_000))
