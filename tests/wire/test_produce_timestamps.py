@@ -143,18 +143,6 @@ def test_a_clients_claim_of_log_append_time_is_cleared(
     assert batches.crc_is_right(stored)
 
 
-@pytest.mark.parametrize("wrong", [PAST_TIMESTAMP - 1, PAST_TIMESTAMP + 77])
-def test_a_wrong_max_timestamp_is_put_right(
-    connection: Connection, broker: Broker, topic: Topic, wrong: int
-) -> None:
-    records = [Record(b"a", timestamp=PAST_TIMESTAMP), Record(b"b", timestamp=PAST_TIMESTAMP + 5)]
-    batch = batches.patched(batches.build(records), max_timestamp=wrong)
-    assert send(connection, topic, batch).error_code == 0
-    stored = last_stored(broker, topic)
-    assert batches.header_of(stored)["max_timestamp"] == PAST_TIMESTAMP + 5
-    assert batches.crc_is_right(stored)
-
-
 @pytest.mark.parametrize("codec", [batches.NONE, batches.GZIP, batches.LZ4, batches.ZSTD])
 def test_a_stamping_topic_gives_every_record_the_time_of_append(
     connection: Connection, broker: Broker, stamping_topic: Topic, codec: int

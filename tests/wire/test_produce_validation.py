@@ -146,14 +146,6 @@ def test_count_and_last_offset_delta_must_agree_and_be_positive(
     assert_refused(connection, broker, topic, batch, INVALID_RECORD)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_count_must_match_the_records_inside(
-    connection: Connection, broker: Broker, topic: Topic, count: int
-) -> None:
-    batch = batches.patched(GOOD, last_offset_delta=count - 1, record_count=count)
-    assert_refused(connection, broker, topic, batch, INVALID_RECORD)
-
-
 def test_an_empty_batch_is_refused(connection: Connection, broker: Broker, topic: Topic) -> None:
     empty = batches.patched(GOOD[: batches.HEADER.size], last_offset_delta=0, record_count=0)
     assert_refused(connection, broker, topic, empty, INVALID_RECORD)
