@@ -302,14 +302,14 @@ class Journal:
         try:
             file.allocate(size)
             file.pwritev((pack_file_header(number, size, salt),), 0)
+            file.fdatasync()
+            self._filesystem.rename(spare, journal_path(number))
+            self._filesystem.sync_directory(DIRECTORY)
         except OSError:
             file.close()
             with suppress(OSError):
                 self._filesystem.unlink(spare)
             raise
-        file.fdatasync()
-        self._filesystem.rename(spare, journal_path(number))
-        self._filesystem.sync_directory(DIRECTORY)
         self._last_number = number
         return _ActiveFile(number, size, salt, file)
 
