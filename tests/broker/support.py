@@ -48,7 +48,9 @@ class InProcessBroker:
     def __init__(self, **settings: Any) -> None:
         self.settings = Settings(**{"journal_file_bytes": SMALL_JOURNAL_FILE_BYTES, **settings})
         self.now_ms = START_MS
-        self.connection: Any = SimpleNamespace(client_software="", on_interrupt=None)
+        self.connection: Any = SimpleNamespace(
+            client_software="", on_interrupt=None, unsent_bytes_left=1 << 30
+        )
         self._filesystem = MemoryFilesystem()
         self._handlers = load_handlers()
         self._loop = asyncio.new_event_loop()
@@ -112,11 +114,11 @@ class InProcessBroker:
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> Topic:
         """A topic; the settings' names have underscores for dots."""
-        from broker.topic_changes import TopicWish, create_topic, plan_topic
+        from broker.topic_changes import PartitionBudget, TopicWish, create_topic, plan_topic
 
         dotted = {key.replace("_", "."): value for key, value in configs.items()}
         wish = TopicWish(name, partitions, configs=dotted)
-        topic = create_topic(self.broker, plan_topic(self.broker, wish))
+        topic = create_topic(self.broker, plan_topic(self.broker, PartitionBudget(), wish))
         self.broker.durability.flush()
         return topic
 

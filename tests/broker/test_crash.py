@@ -30,9 +30,10 @@ from broker.topic_changes import (
 )
 from protocol.records import Record, build_batch
 from storage.memory_filesystem import MemoryFilesystem
+from tests.storage.support.crash_images import Recording, images
 from tests.storage.support.disk import Disk, Note, mounted
 from tests.storage.support.recording_filesystem import RecordingFilesystem
-from tests.storage.test_crash import Recording, images
+from tests.storage.support.toy_broker import Model
 
 SETTINGS = Settings(journal_file_bytes=64 * 1024)
 NOW_MS = 1_700_000_000_000
@@ -205,7 +206,7 @@ def record(seed: int) -> tuple[Recording, list[dict[str, object]]]:
             filesystem.note(len(driver.states) - 1)
         if driver.chance.random() < 0.12:
             driver.checkpoint()
-    return Recording(Disk(), filesystem.operations, [], []), driver.states
+    return Recording(Disk(), filesystem.operations, Model(), []), driver.states
 
 
 def recovered(filesystem: MemoryFilesystem) -> State:

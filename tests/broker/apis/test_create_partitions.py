@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.limits import PARTITIONS_PER_TOPIC_MAX
+from broker.limits import NEW_PARTITIONS_PER_REQUEST_MAX, PARTITIONS_PER_TOPIC_MAX
 from protocol.errors import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest
 from storage.errors import StorageFull
@@ -112,6 +112,18 @@ def test_too_many_partitions_violate_the_policy(broker: InProcessBroker) -> None
     broker.create_topic("a")
     found = grow(broker, wish("a", PARTITIONS_PER_TOPIC_MAX + 1))
     assert found == [("a", ErrorCode.POLICY_VIOLATION)]
+
+
+def test_one_request_can_make_so_many_partitions(broker: InProcessBroker) -> None:
+    half = NEW_PARTITIONS_PER_REQUEST_MAX // 2
+    for name in ("a", "b", "c"):
+        broker.create_topic(name)
+    wishes = wish("a", half + 1), wish("b", half + 2), wish("c", half + 1)
+    assert grow(broker, *wishes, validate_only=True) == [
+        ("a", 0),
+        ("b", ErrorCode.POLICY_VIOLATION),
+        ("c", 0),
+    ]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

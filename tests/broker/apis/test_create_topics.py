@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.limits import PARTITIONS_MAX, PARTITIONS_PER_TOPIC_MAX
+from broker.limits import NEW_PARTITIONS_PER_REQUEST_MAX, PARTITIONS_MAX, PARTITIONS_PER_TOPIC_MAX
 from protocol.errors import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.primitives import ZERO_UUID
@@ -173,6 +173,12 @@ def test_too_many_partitions_violate_the_policy(
     monkeypatch.setattr(broker.broker.topics, "partition_count", PARTITIONS_MAX - 1)
     assert error_of(broker, wish(partitions=2)) == ErrorCode.POLICY_VIOLATION
     assert error_of(broker, wish(partitions=1)) == 0
+
+
+def test_one_request_can_make_so_many_partitions(broker: InProcessBroker) -> None:
+    half = NEW_PARTITIONS_PER_REQUEST_MAX // 2
+    found = create(broker, wish("a", half), wish("b", half + 1), wish("c", half))
+    assert [one.error_code for one in found] == [0, ErrorCode.POLICY_VIOLATION, 0]
 
 
 @pytest.mark.parametrize(

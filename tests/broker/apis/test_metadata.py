@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from broker.limits import NEW_PARTITIONS_PER_REQUEST_MAX
 from protocol.errors import ErrorCode
 from protocol.messages.metadata import MetadataRequest
 from protocol.primitives import ZERO_UUID
@@ -120,6 +121,13 @@ def test_internal_topics_are_never_created(broker: InProcessBroker) -> None:
     (found,) = broker.call(named("__consumer_offsets", create=True), 12).topics
     assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert found.is_internal
+
+
+def test_one_request_creates_only_so_many_partitions() -> None:
+    with InProcessBroker(num_partitions=NEW_PARTITIONS_PER_REQUEST_MAX) as broker:
+        first = broker.call(named("a", "b", create=True), 12, decode=False)
+        assert first is not None
+        assert broker.broker.topics.names() == ["a"]
 
 
 def test_a_full_disk_leaves_the_topic_unknown(
