@@ -19,6 +19,7 @@ from broker.settings import Settings
 from broker.state import State
 from protocol.errors import ProtocolError
 from protocol.record_batch import crc_is_valid, walk_batches
+from storage.checkpoint import PATH as CHECKPOINT_PATH
 from storage.errors import AlreadyLocked, CorruptData, StorageError, UnsupportedFormat
 from storage.filesystem import OsFilesystem
 from storage.overlay_filesystem import OverlayFilesystem
@@ -51,7 +52,7 @@ def examine(data_dir: str) -> list[Finding]:
     except UnknownChange as error:
         return [Finding(ERROR, data_dir, str(error), "use the version that wrote it, or newer")]
     try:
-        return [_summary(data_dir, state), *_damaged_logs(state)]
+        return [_summary(data_dir, state), _checkpoint(overlay), *_damaged_logs(state)]
     finally:
         state.store.close()
 
@@ -101,6 +102,19 @@ def _summary(data_dir: str, state: State) -> Finding:
         f"a broker can start here: {len(state.topics)} topics, {len(partitions)} partitions, "
         f"{size_bytes} bytes of records",
     )
+
+
+def _checkpoint(overlay: OverlayFilesystem) -> Finding:
+    """What the checkpoint holds, table by table, as `sqlite-utils tables --counts` shows it."""
+    import sqlite_utils
+
+    connection = overlay.open_database(CHECKPOINT_PATH)
+    try:
+        database = sqlite_utils.Database(connection)
+        counts = [f"{table.name} {table.count}" for table in database.tables]
+    finally:
+        connection.close()
+    return Finding(OK, CHECKPOINT_PATH, f"rows at the last checkpoint: {', '.join(counts)}")
 
 
 def _damaged_logs(state: State) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from storage.filesystem import Filesystem
 
 PATH = "state.sqlite"
 CRC_COLUMN = "row_crc"
+SQL_TYPES = {int: "INTEGER", str: "TEXT", bytes: "BLOB", float: "FLOAT"}
 
 Value = int | str | bytes | float | None
 Row = Sequence[Value]
@@ -182,16 +183,12 @@ def _value_bytes(value: Value) -> bytes:
 
 
 def _create_tables(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
-    # Costs more to import than everything else at start, and only the first start needs it.
-    import sqlite_utils
-
-    database = sqlite_utils.Database(connection)
     for table in tables:
-        key = list(table.key)
-        database.table(table.name).create(
-            {**table.columns, CRC_COLUMN: int},
-            pk=key if len(key) > 1 else key[0],
-            column_order=[*table.columns, CRC_COLUMN],
+        columns = [f'"{name}" {SQL_TYPES[kind]}' for name, kind in table.columns.items()]
+        columns.append(f'"{CRC_COLUMN}" INTEGER')
+        key = ", ".join(f'"{name}"' for name in table.key)
+        connection.execute(
+            f'CREATE TABLE "{table.name}" ({", ".join(columns)}, PRIMARY KEY ({key}))'
         )
 
 
