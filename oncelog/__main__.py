@@ -17,7 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(root.main(given, prog_name="oncelog", standalone_mode=False) or EXIT_OK)
+        # Not root.main(): it prints a line on Ctrl-C and makes a closed pipe a failure.
+        with root.make_context("oncelog", list(given)) as context:
+            return int(root.invoke(context) or EXIT_OK)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except CommandError as error:
         return _report(error, given)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -1,6 +1,7 @@
 """`oncelog produce` and `oncelog consume` against a broker: what goes in comes out."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,17 @@ def test_a_line_that_is_not_json_stops_after_the_good_ones(bootstrap: str, topic
     assert read(bootstrap, topic) == b"good\n"
 
 
+@pytest.fixture(scope="module")
+def five_records(bootstrap: str) -> str:
+    """A topic with the records 0 to 4 in partition 0, one millisecond apart."""
+    topic = f"five-records-{os.urandom(4).hex()}"
+    lines = [json.dumps({"value": str(i), "timestamp_ms": 1_700_000_000_000 + i}) for i in range(5)]
+    # One record a batch, so that a batch's timestamp is that of its record.
+    flags = ("--input", "json", "-X", "batch.num.messages=1")
+    write(bootstrap, topic, "\n".join(lines).encode(), *flags)
+    return topic
+
+
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
@@ -104,14 +116,9 @@ def test_a_line_that_is_not_json_stops_after_the_good_ones(bootstrap: str, topic
     ],
 )
 def test_reading_starts_where_it_is_told_to(
-    bootstrap: str, topic: str, start: str, expected: bytes
+    bootstrap: str, five_records: str, start: str, expected: bytes
 ) -> None:
-    base_ms = 1_700_000_000_000
-    lines = [json.dumps({"value": str(i), "timestamp_ms": base_ms + i}) for i in range(5)]
-    # One record a batch, so that a batch's timestamp is that of its record.
-    flags = ("--input", "json", "-X", "batch.num.messages=1")
-    write(bootstrap, topic, "\n".join(lines).encode(), *flags)
-    assert read(bootstrap, topic, "--partition", "0", "--from", start) == expected
+    assert read(bootstrap, five_records, "--partition", "0", "--from", start) == expected
 
 
 def test_count_ends_after_so_many_records(bootstrap: str, topic: str) -> None:

@@ -1,18 +1,19 @@
-"""Runs oncelog's command line in a process of its own and gives back what it said.
+"""Runs oncelog's command line and gives back what it said.
 
-Owns the process. The environment is cleared of oncelog's own variables first.
+It runs in this process, with streams of its own, because most of a short process is its start; what
+needs a real process is in test_serve.py and test_pipes.py. oncelog's own environment variables are
+taken away first.
 """
 
+import io
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
+from unittest import mock
 
-from tests.support.broker_process import REPOSITORY
-
-TIMEOUT_S: Final = 60.0
+from oncelog.__main__ import main
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,15 @@ class Said:
 
 def oncelog(*arguments: str, stdin: bytes = b"", environment: dict[str, str] | None = None) -> Said:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ONCELOG_")}
-    ended = subprocess.run(
-        [sys.executable, "-m", "oncelog", *arguments],
-        input=stdin,
-        capture_output=True,
-        cwd=REPOSITORY,
-        env={**kept, **(environment or {})},
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    out, err = io.BytesIO(), io.BytesIO()
+    with (
+        mock.patch.dict(os.environ, {**kept, **(environment or {})}, clear=True),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8")),
+        mock.patch.object(sys, "stdout", io.TextIOWrapper(out, "utf-8", write_through=True)),
+        mock.patch.object(sys, "stderr", io.TextIOWrapper(err, "utf-8", write_through=True)),
+    ):
+        exit_code = main(arguments)
+        return Said(exit_code, out.getvalue(), err.getvalue())
 
 
 def succeed(*arguments: str, stdin: bytes = b"", environment: dict[str, str] | None = None) -> Said:
