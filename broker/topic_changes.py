@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING
 
 from broker.changes import PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
 from broker.config_values import InvalidConfig
-from broker.limits import PARTITIONS_MAX, PARTITIONS_PER_TOPIC_MAX
+from broker.limits import (
+    NEW_PARTITIONS_PER_REQUEST_MAX,
+    PARTITIONS_MAX,
+    PARTITIONS_PER_TOPIC_MAX,
+)
 from broker.topic_configs import validated
 from broker.topics import INTERNAL_TOPICS, Topic, validate_name
 from protocol.errors import ErrorCode, KafkaError
@@ -53,12 +57,29 @@ class TopicPlan:
     configs: dict[str, str]
 
 
-def auto_create_topic(broker: Broker, name: str) -> Topic:
+class PartitionBudget:
+    """How many partitions one request may still make."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = NEW_PARTITIONS_PER_REQUEST_MAX
+
+    def take(self, count: int) -> None:
+        if count > self._left:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"One request can make {NEW_PARTITIONS_PER_REQUEST_MAX} partitions.",
+            )
+        self._left -= count
+
+
+def auto_create_topic(broker: Broker, budget: PartitionBudget, name: str) -> Topic:
     """Create a topic that a client only mentioned, or raise KafkaError."""
-    return create_topic(broker, plan_topic(broker, TopicWish(name)))
+    return create_topic(broker, plan_topic(broker, budget, TopicWish(name)))
 
 
-def plan_topic(broker: Broker, wish: TopicWish) -> TopicPlan:
+def plan_topic(broker: Broker, budget: PartitionBudget, wish: TopicWish) -> TopicPlan:
     """The topic that follows from the wish, or KafkaError with what is wrong with it."""
     _check_name(broker, wish.name)
     configs = validated_configs(wish.configs)
@@ -66,7 +87,7 @@ def plan_topic(broker: Broker, wish: TopicWish) -> TopicPlan:
         partition_count = _count_assigned(broker, wish)
     else:
         partition_count = _count_wanted(broker, wish)
-    _check_limits(broker, partition_count, partition_count)
+    _check_limits(broker, budget, partition_count, partition_count)
     return TopicPlan(wish.name, partition_count, configs)
 
 
@@ -156,7 +177,7 @@ def check_assigned_brokers(broker: Broker, brokers: Sequence[int]) -> None:
         )
 
 
-def _check_limits(broker: Broker, total: int, added: int) -> None:
+def _check_limits(broker: Broker, budget: PartitionBudget, total: int, added: int) -> None:
     if total > PARTITIONS_PER_TOPIC_MAX:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION,
@@ -168,6 +189,7 @@ def _check_limits(broker: Broker, total: int, added: int) -> None:
             f"This broker can have {PARTITIONS_MAX} partitions in all; "
             f"it has {broker.topics.partition_count}.",
         )
+    budget.take(added)
 
 
 def create_topic(broker: Broker, plan: TopicPlan) -> Topic:
@@ -188,7 +210,11 @@ def create_topic(broker: Broker, plan: TopicPlan) -> Topic:
 
 
 def check_growth(
-    broker: Broker, topic: Topic, total: int, assignments: Sequence[Sequence[int]] | None
+    broker: Broker,
+    budget: PartitionBudget,
+    topic: Topic,
+    total: int,
+    assignments: Sequence[Sequence[int]] | None,
 ) -> None:
     """What can be wrong with growing a topic to `total` partitions."""
     have = len(topic.partitions)
@@ -209,7 +235,7 @@ def check_growth(
             )
         for brokers in assignments:
             check_assigned_brokers(broker, brokers)
-    _check_limits(broker, total, total - have)
+    _check_limits(broker, budget, total, total - have)
 
 
 def add_partitions(broker: Broker, topic: Topic, total: int) -> None:

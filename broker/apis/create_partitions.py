@@ -18,7 +18,7 @@ from __future__ import annotations
 from broker.context import Context
 from broker.named_once import NamedOnce
 from broker.registry import Api
-from broker.topic_changes import add_partitions, check_growth
+from broker.topic_changes import PartitionBudget, add_partitions, check_growth
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -30,6 +30,7 @@ Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Grow each topic, or say why not."""
     named_once = NamedOnce(topic.name for topic in request.topics)
+    budget = PartitionBudget()
     results: list[Result] = []
     for topic in request.topics:
         if not named_once.is_first(topic.name):
@@ -37,7 +38,7 @@ def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitio
         result = Result(name=topic.name)
         try:
             named_once.check(topic.name, "topic name")
-            _grow(context, topic, request.validate_only)
+            _grow(context, budget, topic, request.validate_only)
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
@@ -46,7 +47,10 @@ def handle(context: Context, request: CreatePartitionsRequest) -> CreatePartitio
 
 
 def _grow(
-    context: Context, asked: CreatePartitionsRequest.CreatePartitionsTopic, validate_only: bool
+    context: Context,
+    budget: PartitionBudget,
+    asked: CreatePartitionsRequest.CreatePartitionsTopic,
+    validate_only: bool,
 ) -> None:
     broker = context.broker
     topic = broker.topics.get(asked.name)
@@ -57,6 +61,6 @@ def _grow(
     assignments = None
     if asked.assignments is not None:
         assignments = [item.broker_ids for item in asked.assignments]
-    check_growth(broker, topic, asked.count, assignments)
+    check_growth(broker, budget, topic, asked.count, assignments)
     if not validate_only:
         add_partitions(broker, topic, asked.count)

@@ -26,7 +26,7 @@ from broker.config_entries import topic_entries
 from broker.context import Context
 from broker.named_once import NamedOnce
 from broker.registry import Api
-from broker.topic_changes import TopicPlan, TopicWish, create_topic, plan_topic
+from broker.topic_changes import PartitionBudget, TopicPlan, TopicWish, create_topic, plan_topic
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from protocol.primitives import ZERO_UUID
@@ -42,13 +42,14 @@ Result = CreateTopicsResponse.CreatableTopicResult
 def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create each topic, or say why not."""
     named_once = NamedOnce(topic.name for topic in request.topics)
+    budget = PartitionBudget()
     results: list[Result] = []
     for topic in request.topics:
         if not named_once.is_first(topic.name):
             continue
         try:
             named_once.check(topic.name, "topic name")
-            results.append(_create(context, topic, request.validate_only))
+            results.append(_create(context, budget, topic, request.validate_only))
         except KafkaError as error:
             results.append(
                 Result(name=topic.name, error_code=error.code, error_message=error.message)
@@ -57,11 +58,15 @@ def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsRespon
 
 
 def _create(
-    context: Context, asked: CreateTopicsRequest.CreatableTopic, validate_only: bool
+    context: Context,
+    budget: PartitionBudget,
+    asked: CreateTopicsRequest.CreatableTopic,
+    validate_only: bool,
 ) -> Result:
     broker = context.broker
     plan = plan_topic(
         broker,
+        budget,
         TopicWish(
             asked.name,
             asked.num_partitions,

@@ -28,7 +28,7 @@ from broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OP
 from broker.context import Context
 from broker.partition import LEADER_EPOCH
 from broker.registry import Api
-from broker.topic_changes import auto_create_topic
+from broker.topic_changes import PartitionBudget, auto_create_topic
 from broker.topics import INTERNAL_TOPICS, Topic, validate_name
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -101,11 +101,13 @@ def _topics(
             for topic_id, topic in found_by_id
         ]
     names = dict.fromkeys(topic.name for topic in asked if topic.name is not None)
-    return [_named(context, name, request.allow_auto_topic_creation, operations) for name in names]
+    may_create = context.broker.settings.auto_create_topics_enable
+    budget = PartitionBudget() if may_create and request.allow_auto_topic_creation else None
+    return [_named(context, name, budget, operations) for name in names]
 
 
 def _named(
-    context: Context, name: str, may_create: bool, operations: int
+    context: Context, name: str, budget: PartitionBudget | None, operations: int
 ) -> MetadataResponse.MetadataResponseTopic:
     broker = context.broker
     topic = broker.topics.get(name)
@@ -114,9 +116,9 @@ def _named(
             validate_name(name)
         except KafkaError as error:
             return _absent(name, error.code, operations)
-        if may_create and broker.settings.auto_create_topics_enable:
+        if budget is not None:
             try:
-                topic = auto_create_topic(broker, name)
+                topic = auto_create_topic(broker, budget, name)
             except KafkaError as error:
                 logger.debug("topic %s that a client asked for is not created: %s", name, error)
     if topic is None:
