@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
 
 POLL_S: Final = 0.2
+FETCH_WAIT_MS: Final = 10
+FOLLOW_WAIT_MS: Final = 500
 RECORDS_PER_POLL: Final = 500
 NO_TIMESTAMP: Final = 0
 
@@ -91,6 +93,8 @@ def command(
     consumer = target.consumer(
         {
             "enable.partition.eof": True,
+            # The end of a partition is seen when a fetch comes back empty; do not wait long for it.
+            "fetch.wait.max.ms": FETCH_WAIT_MS if exit_at_end else FOLLOW_WAIT_MS,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed" if read_committed else "read_uncommitted",
         }
@@ -125,10 +129,7 @@ class Reader:
     def run(self) -> None:
         heard_s = time.monotonic()
         while not self._is_done():
-            wanted = RECORDS_PER_POLL
-            if self.count is not None:
-                wanted = min(wanted, self.count - self.records_read)
-            messages = self.consumer.consume(wanted, POLL_S)
+            messages = self._wait_for_some()
             for message in messages:
                 self._take(message)
             if messages:
@@ -138,6 +139,16 @@ class Reader:
                 # Silence is normal at the end of a topic. A broker that has gone is not.
                 self.target.require_reachable()
                 heard_s = time.monotonic()
+
+    def _wait_for_some(self) -> list[Message]:
+        """Waits for one and takes what is there; consume() alone would wait for a full list."""
+        first = self.consumer.poll(POLL_S)
+        if first is None:
+            return []
+        wanted = RECORDS_PER_POLL
+        if self.count is not None:
+            wanted = min(wanted, self.count - self.records_read - 1)
+        return [first, *(self.consumer.consume(wanted, 0) if wanted > 0 else [])]
 
     def _is_done(self) -> bool:
         enough = self.count is not None and self.records_read >= self.count
