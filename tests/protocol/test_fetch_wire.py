@@ -213,6 +213,34 @@ def test_damaged_requests_are_judged_as_the_generated_decoder_judges_them(
     assert outcome_by_hand(bytes(body), version) == outcome_of_generated(bytes(body), version)
 
 
+@pytest.mark.parametrize("version", range(4, 17))
+def test_no_single_byte_leads_to_another_judgement_than_the_generated_decoders(
+    version: int,
+) -> None:
+    original = generated_request(
+        without_forgotten_topics_where_there_are_none(
+            EXAMPLE._replace(topics=[("t", b"i" * 16, [(0, 4, 1234, 4, 0, 1 << 20)])]), version
+        ),
+        version,
+    )
+    for position, before in enumerate(original):
+        for byte in {0, 1, 2, 0x7F, 0x80, 0xFF, (before + 1) & 0xFF, (before - 1) & 0xFF}:
+            body = original[:position] + bytes([byte]) + original[position + 1 :]
+            assert outcome_by_hand(body, version) == outcome_of_generated(body, version)
+
+
+@pytest.mark.parametrize("version", [12, 13, 14])
+def test_what_later_versions_say_in_a_tagged_field_means_nothing_to_earlier_ones(
+    version: int,
+) -> None:
+    values = EXAMPLE._replace(cluster_id=None)
+    body = generated_request(values, version)
+    assert body[-1] == 0
+    replica_state = b"\x01\x0d" + b"\0\0\0\5" + bytes(8) + b"\0"
+    body = body[:-1] + b"\x01" + replica_state
+    assert decode_fetch_request(body, 0, len(body), version) == expected(values, version)
+
+
 @given(st.binary(max_size=60), st.sampled_from(VERSIONS))
 def test_noise_is_refused_or_read_but_never_anything_else(body: bytes, version: int) -> None:
     outcome_by_hand(body, version)
@@ -285,6 +313,24 @@ def test_many_small_topics_cost_no_more_than_ten_times_the_request(
     version: int, topic: bytes, count: int
 ) -> None:
     body = request_of_equal_topics(version, topic, count)
+    assert peak_of_decoding(body, version) <= MEMORY_FACTOR * len(body) + MEMORY_SLACK_BYTES
+
+
+@pytest.mark.parametrize("count", [10_000, 100_000])
+@pytest.mark.parametrize(("version", "row"), [(4, b"\x11" * 16), (12, b"\x11" * 32 + b"\0")])
+def test_many_partitions_cost_no_more_than_ten_times_the_request(
+    version: int, row: bytes, count: int
+) -> None:
+    writer = Writer()
+    if version == 4:
+        writer.string("t")
+        writer.count(count)
+        topic = bytes(writer.buffer) + row * count
+    else:
+        writer.compact_string("t")
+        writer.compact_count(count)
+        topic = bytes(writer.buffer) + row * count + b"\0"
+    body = request_of_equal_topics(version, topic, 1)
     assert peak_of_decoding(body, version) <= MEMORY_FACTOR * len(body) + MEMORY_SLACK_BYTES
 
 

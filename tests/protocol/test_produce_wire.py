@@ -181,6 +181,16 @@ def test_damaged_requests_are_judged_as_the_generated_decoder_judges_them(
     assert outcome_by_hand(bytes(body), version) == outcome_of_generated(bytes(body), version)
 
 
+@pytest.mark.parametrize("version", [3, 9, 13])
+def test_no_single_byte_leads_the_fast_path_to_another_judgement(version: int) -> None:
+    values: Values = ("tx", 1, 5, [("t", b"i" * 16, [(0, b"records")])])
+    original = generated_request(values, version)
+    for position in range(len(original)):
+        for byte in range(256):
+            body = original[:position] + bytes([byte]) + original[position + 1 :]
+            assert outcome_by_hand(body, version) == outcome_of_generated(body, version)
+
+
 @given(st.binary(max_size=60), st.sampled_from(VERSIONS))
 def test_noise_is_judged_as_the_generated_decoder_judges_it(body: bytes, version: int) -> None:
     assert outcome_by_hand(body, version) == outcome_of_generated(body, version)
@@ -345,3 +355,28 @@ def test_a_topic_without_what_its_version_names_it_by_cannot_be_answered(
     )
     with pytest.raises(ValueError, match="null"):
         encode_produce_response(1, version, [topic])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 249, 300])
+def test_names_of_every_length_are_answered_as_kafka_python_answers_them(
+    version: int, length: int
+) -> None:
+    topic: ProducedTopic = ("n" * length, b"i" * 16, [PartitionProduced(1, 2, 3, 4, 5)])
+    several: list[ProducedTopic] = [topic, topic]
+    for produced in (several[:1], several):
+        assert encode_produce_response(9, version, produced, 8) == kafka_python_response(
+            9, version, produced, 8, []
+        )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_details_are_answered_in_the_versions_that_have_them(version: int) -> None:
+    answer = PartitionProduced(
+        1, 87, -1, 4, 5, [(0, "no key"), (3, None)], "some records have no key", (7, 8)
+    )
+    endpoint = NodeEndpoint(7, "localhost", 9092, "rack")
+    produced: list[ProducedTopic] = [("orders", b"i" * 16, [answer])]
+    assert encode_produce_response(9, version, produced, 8, [endpoint]) == kafka_python_response(
+        9, version, produced, 8, [endpoint]
+    )
