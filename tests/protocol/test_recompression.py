@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError
-from protocol.record_batch import crc_is_valid, read_header
 from protocol.recompression import recompress
+from protocol.record_batch import crc_is_valid, read_header
 from protocol.records import Record, build_batch, read_records
 
 CODECS = range(5)
