@@ -213,7 +213,7 @@ def test_a_damaged_end_of_one_file_is_noticed_by_the_next() -> None:
     journal.close()
     assert len(wal_files(filesystem)) == 2
     filesystem.files["journal/0000000001.wal"].content[FILE_HEADER_BYTES + 178 + 40] ^= 4
-    with pytest.raises(CorruptJournal, match="0000000002.wal builds upon it"):
+    with pytest.raises(CorruptJournal, match=r"0000000002\.wal builds upon it"):
         bodies(open_journal(filesystem))
 
 
@@ -237,7 +237,7 @@ def test_a_foreign_file_is_refused() -> None:
     filesystem = MemoryFilesystem()
     new_journal(filesystem).close()
     filesystem.open("journal/notes.txt", create=True)
-    with pytest.raises(CorruptJournal, match="notes.txt"):
+    with pytest.raises(CorruptJournal, match=r"notes\.txt"):
         bodies(open_journal(filesystem))
 
 

@@ -79,7 +79,7 @@ def record(
             broker.store.journal.prepare_next()
         if chance.random() < 0.12:
             broker.checkpoint()
-        if chance.random() < 0.05:
+        if chance.random() < 0.1:
             broker = _restarted(filesystem)
             model = model.at(broker.count)
         issued += [broker.count] * (len(filesystem.operations) - len(issued))
