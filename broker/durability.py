@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from broker.changes import Change, encode_entry
-from broker.partition import Partition
+from broker.partition import Ends, Partition
 from broker.state import State
 from broker.syncer import Syncer
 
@@ -44,7 +44,7 @@ class Durability:
         self._syncer = syncer
         self._on_fatal = on_fatal
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
-        self._publishing: list[tuple[Partition, int, int]] = []
+        self._publishing: list[tuple[Partition, Ends]] = []
         self._syncing = False
         self._target = 0
         self._flush_scheduled = False
@@ -118,23 +118,22 @@ class Durability:
         else:
             self._syncer.start(self._synced)
 
-    def _take_touched(self) -> list[tuple[Partition, int, int]]:
+    def _take_touched(self) -> list[tuple[Partition, Ends]]:
         """The ends readers may see once this is durable. What a full disk keeps out of a log stays
         touched: it is safe in the journal, but nobody could read it yet."""
         touched, self._state.touched = self._state.touched, {}
-        publishing: list[tuple[Partition, int, int]] = []
+        publishing: list[tuple[Partition, Ends]] = []
         for partition in touched:
-            log = partition.log
-            if log.unwritten:
+            if partition.log.unwritten:
                 self._state.touched[partition] = None
             else:
-                publishing.append((partition, log.log_end_offset, log.log_end_offset))
+                publishing.append((partition, partition.ends()))
         return publishing
 
     def _publish(self) -> None:
         publishing, self._publishing = self._publishing, []
-        for partition, high_watermark, last_stable_offset in publishing:
-            partition.publish(high_watermark, last_stable_offset)
+        for partition, ends in publishing:
+            partition.publish(ends)
 
     def _synced(self) -> None:
         position = self._target

@@ -21,6 +21,10 @@ SMALL_FRAME_BYTES_MAX = 64 * 1024
 BUFFER_POOL_BYTES_MAX = 16 * 1024 * 1024
 """Receive buffers kept for reuse; the first touch of fresh memory costs more than the copy."""
 
+DECODED_SLACK_BYTES = 16 * 1024 * 1024
+"""What a decoded request may cost beyond ten times its size: room for honest requests that name
+ten thousand topics. Requests are decoded one at a time."""
+
 UNANSWERED_REQUESTS_MAX = 1_000
 """Requests of one connection that were taken and not answered yet; then reading pauses."""
 
@@ -67,7 +71,8 @@ DESCRIBED_PARTITIONS_MAX = 2_000
 """Partitions in one DescribeTopicPartitions answer, as in Kafka."""
 
 WALKED_RECORDS_MAX = 250_000
-"""Records of one batch where each must be looked at; more would stop everybody else for too long."""
+"""Records of one batch where each must be looked at; more would stop everybody else for too long.
+"""
 
 DECOMPRESSED_BATCH_BYTES_MAX = 64 * 1024 * 1024
 """A batch that unpacks to more than this is refused where its records must be looked at."""

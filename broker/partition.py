@@ -12,7 +12,7 @@ durable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.changes import BatchAppended
 from storage.partition_log import PartitionLog
@@ -26,8 +26,16 @@ LEADER_EPOCH = 0
 """
 
 
+class Ends(NamedTuple):
+    """What readers may see of a log: from where, up to where committed, up to where at all."""
+
+    log_start_offset: int
+    last_stable_offset: int
+    high_watermark: int
+
+
 class Partition:
-    """One partition."""
+    """One partition. Its three offsets are the published ones: durable, and never moving back."""
 
     __slots__ = (
         "_waiting",
@@ -37,6 +45,7 @@ class Partition:
         "index",
         "last_stable_offset",
         "log",
+        "log_start_offset",
         "topic",
     )
 
@@ -48,6 +57,7 @@ class Partition:
         self.eos = EosManager()
         self.high_watermark = log.log_end_offset
         self.last_stable_offset = log.log_end_offset
+        self.log_start_offset = log.log_start_offset
         self._waiting: set[Callable[[], None]] = set()
 
     def apply_batch(self, change: BatchAppended) -> None:
@@ -64,13 +74,21 @@ class Partition:
         if header.producer_id >= 0:
             self.eos.apply(header, base_offset, change.crc, change.append_ms)
 
-    def publish(self, high_watermark: int, last_stable_offset: int) -> None:
+    def publish(self, ends: Ends) -> None:
         """All up to here is durable: let readers see it. Never moves back."""
+        log_start_offset, last_stable_offset, high_watermark = ends
+        if log_start_offset > self.log_start_offset:
+            self.log_start_offset = log_start_offset
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
         if last_stable_offset > self.last_stable_offset:
             self.last_stable_offset = last_stable_offset
         self.wake()
+
+    def ends(self) -> Ends:
+        """What readers may see once everything applied until now is durable."""
+        log = self.log
+        return Ends(log.log_start_offset, log.log_end_offset, log.log_end_offset)
 
     def wake(self) -> None:
         """Tell everyone who waits here to look again."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from broker.limits import DECODED_SLACK_BYTES
 from protocol.errors import ProtocolError
 from protocol.messages import NAMES, REQUESTS
 from protocol.primitives import Reader, Writer
@@ -94,7 +95,7 @@ def _handler_of(module: ModuleType) -> Handler:
 
 def _generated_decode(request_type: Any) -> Decode:
     def decode(buffer: Buffer, at: int, end: int, version: int) -> Any:
-        reader = Reader(buffer, at, end)
+        reader = Reader(buffer, at, end, slack_bytes=DECODED_SLACK_BYTES)
         request = request_type.decode(reader, version)
         if reader.position > end:
             raise ProtocolError("request body runs past its frame")

@@ -65,8 +65,7 @@ class State:
         self.touched.clear()
         for topic in self.topics:
             for partition in topic.partitions:
-                end = partition.log.log_end_offset
-                partition.publish(end, end)
+                partition.publish(partition.ends())
 
     def _batch_appended(self, change: BatchAppended) -> None:
         partition = self.topics.partition(change.topic_id, change.partition)

@@ -233,7 +233,7 @@ def _read(
         0,
         partition.high_watermark,
         partition.last_stable_offset,
-        log.log_start_offset,
+        partition.log_start_offset,
         [] if read_committed else None,
     )
     if last_fetched_epoch > LEADER_EPOCH:

@@ -127,7 +127,7 @@ def _answer(
     if timestamp == LATEST:
         _found(answer, upper_offset)
     elif timestamp in (EARLIEST, EARLIEST_LOCAL):
-        _found(answer, partition.log.log_start_offset)
+        _found(answer, partition.log_start_offset)
     elif timestamp >= 0 or timestamp == MAX_TIMESTAMP:
         searches.append(Search(partition, timestamp, upper_offset, answer))
 

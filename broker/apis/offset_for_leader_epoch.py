@@ -60,5 +60,5 @@ def _end_of(
         result.leader_epoch, result.end_offset = LEADER_EPOCH, partition.high_watermark
     elif asked.leader_epoch < NO_EPOCH:
         result.leader_epoch = asked.leader_epoch
-        result.end_offset = partition.log.log_start_offset
+        result.end_offset = partition.log_start_offset
     return result

@@ -155,7 +155,7 @@ def test_a_wait_ends_when_records_become_visible(broker: InProcessBroker) -> Non
 
     async def scenario() -> None:
         task = await parked(broker)
-        partition.publish(0, 0)
+        partition.publish(partition.ends())
         await asyncio.sleep(0)
         assert not task.done()
         broker.append(partition, START_MS)
