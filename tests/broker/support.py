@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 import pytest
 
 from broker.broker import Broker
+from broker.changes import LogStartMoved
 from broker.context import Context
 from broker.durability import Durability
 from broker.partition import Partition
@@ -135,6 +136,12 @@ class InProcessBroker:
         (answer,) = self.call(request, PRODUCE_BY_NAME_VERSION).responses
         if answer.partition_responses[0].error_code:
             raise AssertionError(answer)
+
+    def delete_records(self, partition: Partition, offset: int) -> None:
+        """Move the log start, durably."""
+        change = LogStartMoved(partition.topic.topic_id, partition.index, offset)
+        self.broker.durability.commit((change,))
+        self.broker.durability.flush()
 
     def refuse_writes(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         """Let every commit fail with `error`, as with a full disk."""

@@ -171,7 +171,7 @@ def test_what_is_not_durable_is_not_told(broker: InProcessBroker, partition: Par
 
 
 def test_deleted_records_are_not_found(broker: InProcessBroker, partition: Partition) -> None:
-    partition.log.set_log_start(2)
+    broker.delete_records(partition, 2)
     assert ask(broker, EARLIEST)[1] == 2
     assert ask(broker, 0) == (0, 2, 200, 0)
     assert ask(broker, MAX_TIMESTAMP) == (0, 3, 300, 0)
