@@ -36,7 +36,7 @@ def partition(broker: InProcessBroker) -> Partition:
     """Offsets 2-4."""
     partition = broker.create_topic("a").partitions[0]
     broker.append(partition, *range(100, 105))
-    partition.log.set_log_start(2)
+    broker.delete_records(partition, 2)
     return partition
 
 
