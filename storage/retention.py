@@ -4,8 +4,8 @@ Owns the decision, as a pure function of plain values. Must never know files, cl
 the answer is a new log start offset, which becomes a journal entry like any other change.
 
 Kafka's rules: oldest first, and only what is wholly below the high watermark. By time: the newest
-record of a segment is older than `retention_ms`; a segment without timestamps goes by its `age_ms`.
-By size: as long as the log without the segment still has `retention_bytes`. The last segment can
+record of a segment is older than `retention_ms`; one without timestamps stays (Kafka would go by
+the age of the file). By size: as long as the log without the segment still has `retention_bytes`. The last segment can
 go too; the log is then empty, and the next batch begins a new segment.
 """
 
