@@ -341,10 +341,16 @@ class Journal:
         # The name may be taken by a spare that a crash kept from getting this number.
         wanted = old.size == self._options.file_bytes and (spare, old.size) not in self._spares
         if wanted and len(self._spares) < self._options.spare_files_max:
-            self._filesystem.rename(path, spare)
-            self._spares.append((spare, old.size))
-        else:
-            self._filesystem.unlink(path)
+            try:
+                self._filesystem.rename(path, spare)
+            except OSError as error:
+                # Even a name may need space; giving the file back makes some.
+                if error.errno not in NO_SPACE_ERRNOS:
+                    raise
+            else:
+                self._spares.append((spare, old.size))
+                return
+        self._filesystem.unlink(path)
 
     # ---- durability ---------------------------------------------------------------------------
 

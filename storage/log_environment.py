@@ -174,10 +174,11 @@ class LogEnvironment:
                 segment.index = index
             if segment.time_index is None:
                 segment.time_index = time_index
+            kept = segment.index, segment.time_index
             self._loaded.append((segment, size))
             self._loaded_bytes += size
             self._evict()
-            return segment.index, segment.time_index
+            return kept
 
     def _evict(self) -> None:
         for _ in range(len(self._loaded)):

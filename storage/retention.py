@@ -5,8 +5,8 @@ the answer is a new log start offset, which becomes a journal entry like any oth
 
 Kafka's rules: oldest first, and only what is wholly below the high watermark. By time: the newest
 record of a segment is older than `retention_ms`; one without timestamps stays (Kafka would go by
-the age of the file). By size: as long as the log without the segment still has `retention_bytes`. The last segment can
-go too; the log is then empty, and the next batch begins a new segment.
+the age of the file). By size: as long as the log without the segment still has `retention_bytes`.
+The last segment can go too; the log is then empty, and the next batch begins a new segment.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ asks `fault` first; reads do not fail here.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
 
 from storage.filesystem import Buffer
 from storage.memory_filesystem import MemoryFile, MemoryFilesystem
+from tests.storage.support.committing_database import open_committing
 
 Fault = Callable[[str, str], int | None]
 """(kind of call, path) to an errno, or None when the call may pass."""
@@ -96,6 +98,11 @@ class FailingFilesystem(MemoryFilesystem):
 
     def sync_directory(self, path: str) -> None:
         self.ask("sync_directory", path)
+
+    def open_database(self, path: str) -> sqlite3.Connection:
+        return open_committing(
+            self.databases.get(path), lambda content: self.databases.update({path: content})
+        )
 
     def crashed(self) -> MemoryFilesystem:
         """What another process finds when this one is killed: the page cache is still there."""

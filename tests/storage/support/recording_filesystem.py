@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from storage.filesystem import Buffer, parent_of, write_atomic
 from storage.memory_filesystem import MemoryFile, MemoryFilesystem
+from tests.storage.support.committing_database import open_committing
 from tests.storage.support.disk import (
     Commit,
     Create,
@@ -47,16 +48,6 @@ class RecordingFile(MemoryFile):
 
     def fdatasync(self) -> None:
         self._record(Sync(self.inode))
-
-
-class RecordingDatabase(sqlite3.Connection):
-    """A database whose commits are atomic, durable replacements of its content."""
-
-    on_commit: Callable[[bytes], None]
-
-    def commit(self) -> None:
-        super().commit()
-        self.on_commit(self.serialize())
 
 
 class RecordingFilesystem(MemoryFilesystem):
@@ -116,19 +107,11 @@ class RecordingFilesystem(MemoryFilesystem):
         self.operations.append(SyncDirectory(path))
 
     def open_database(self, path: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False, factory=RecordingDatabase
-        )
-        content = self.databases.get(path)
-        if content is not None:
-            connection.deserialize(content)
-
         def on_commit(content: bytes) -> None:
             self.databases[path] = content
             self.operations.append(Commit(path, content))
 
-        connection.on_commit = on_commit
-        return connection
+        return open_committing(self.databases.get(path), on_commit)
 
     def write_atomic(self, path: str, content: bytes) -> None:
         write_atomic(self, path, content)
