@@ -73,6 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         "_unsent_bytes",
         "_waits_durable",
         "client_software",
+        "has_more",
         "last_active",
         "on_interrupt",
         "peer",
@@ -98,6 +99,8 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = ""
         self.client_software = ""
         self.last_active = 0.0
+        self.has_more = False
+        """Whether more bytes stand behind the request that is being handled."""
         self.on_interrupt: Callable[[], None] | None = None
         """Set by a parked handler that wants to end early when the next request arrives."""
 
@@ -186,6 +189,7 @@ class Connection(asyncio.BufferedProtocol):
             if handled == REQUESTS_PER_TURN_MAX:
                 self._pause_reading()
                 break
+            self.has_more = frame_end < end
             self._request(buffer, at + SIZE.size, frame_end)
             at = frame_end
             handled += 1

@@ -76,7 +76,9 @@ def handle(context: Context, request: FetchRequest) -> Answer | Coroutine[Any, A
         return Answer(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ())
     _drop_repeats(request)
     collected = _collect(context, request, may_block=False)
-    if collected.would_block or not _is_enough(request, collected):
+    if collected.would_block:
+        return _wait(context, request)
+    if not context.connection.has_more and not _is_enough(request, collected):
         return _wait(context, request)
     return Answer(0, collected.topics)
 
@@ -136,6 +138,7 @@ async def _wait(context: Context, request: FetchRequest) -> Answer:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(request.max_wait_ms, PARKED_FETCH_MS_MAX) / 1000
     parked = _Parked(loop)
+    parked.interrupted = context.connection.has_more
     wake = parked.wake
     context.connection.on_interrupt = parked.interrupt
     partitions = [item for item in _asked_partitions(context, request) if item is not None]
@@ -179,13 +182,19 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
     topics: list[FetchedTopic] = []
     size_bytes = 0
     has_error = False
+    has_valid = False
     found = iter(_asked_partitions(context, request))
     for name, topic_id, partitions in request.topics:
         answers: list[PartitionFetched] = []
         for asked in partitions:
             partition = next(found)
             error = _refuse(context, partition, topic_id, asked)
-            if error or partition is None:
+            if partition is None:
+                # Kafka goes on waiting for the partitions that do exist.
+                answers.append(PartitionFetched(asked[0], error, -1))
+                continue
+            has_valid = True
+            if error:
                 answers.append(PartitionFetched(asked[0], error, -1))
                 has_error = True
                 continue
@@ -203,7 +212,7 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
             has_error = has_error or answer.error_code != 0
             answers.append(answer)
         topics.append((name, topic_id, answers))
-    return Collected(topics, size_bytes, has_error, False)
+    return Collected(topics, size_bytes, has_error or not has_valid, False)
 
 
 def _refuse(
