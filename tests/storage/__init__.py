@@ -1,0 +1,1 @@
+"""Tests of storage/: one file per room, and crash images over all of them."""

@@ -1,0 +1,1 @@
+"""What the storage tests share: batches, a recording file system, disk images, a toy broker."""
