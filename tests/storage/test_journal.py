@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import random
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -153,6 +155,7 @@ def test_released_files_become_spares_and_are_used_again() -> None:
     filesystem = MemoryFilesystem()
     journal = new_journal(filesystem)
     entry = b"x" * 300
+    end, number = 0, 1
     for _ in range(20):
         (end,) = write(journal, [entry])
         number = journal.number_of(end)
@@ -406,6 +409,38 @@ def test_a_sync_covers_files_that_were_left_since_the_last_one() -> None:
     filesystem.asked.clear()
     journal.sync()
     assert len(filesystem.asked) == 1
+
+
+def test_syncing_and_preparing_in_other_threads_loses_nothing(tmp_path: object) -> None:
+    filesystem = OsFilesystem(f"{tmp_path}/data")
+    journal = new_journal(filesystem, room=3000)
+    entries = [bytes([number % 256]) * (number % 200) for number in range(1500)]
+    ended = threading.Event()
+    positions: list[int] = []
+
+    def sync_until_the_end() -> None:
+        while not ended.is_set():
+            positions.append(journal.sync())
+        positions.append(journal.sync())
+
+    def prepare_until_the_end() -> None:
+        while not ended.is_set():
+            if journal.wants_next:
+                journal.prepare_next()
+            ended.wait(0.0001)
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(sync_until_the_end), pool.submit(prepare_until_the_end)]
+        for entry in entries:
+            journal.append((entry,))
+            journal.flush()
+        ended.set()
+    for other in others:
+        other.result()
+    assert positions == sorted(positions)
+    assert positions[-1] == journal.end
+    journal.close()
+    assert bodies(open_journal(filesystem, room=3000)) == entries
 
 
 def test_it_works_on_a_real_directory(tmp_path: object) -> None:

@@ -208,7 +208,7 @@ class Workload:
 
     def entry(self, broker: ToyBroker) -> list[Change]:
         chance = self._random
-        changes = []
+        changes: list[Change] = []
         for _ in range(chance.choice((1, 1, 1, 2))):
             names = [name for name in broker.logs if name not in {c["name"] for c in changes}]
             roll = chance.random()
