@@ -175,6 +175,7 @@ class Connection(asyncio.BufferedProtocol):
             buffer = buffer[:end]
         at = 0
         handled = 0
+        waits_for_sync = False
         while end - at >= SIZE.size and not self._closing:
             (size,) = SIZE.unpack_from(buffer, at)
             if size < REQUEST_HEAD.size or size > self._request_bytes_max:
@@ -183,10 +184,8 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = at + SIZE.size + size
             if frame_end > end:
                 break
-            if self._is_blocked() or self._must_see_earlier(buffer, at):
-                self._pause_reading()
-                break
-            if handled == REQUESTS_PER_TURN_MAX:
+            waits_for_sync = self._must_see_earlier(buffer, at)
+            if waits_for_sync or self._is_blocked() or handled == REQUESTS_PER_TURN_MAX:
                 self._pause_reading()
                 break
             self.has_more = frame_end < end
@@ -200,7 +199,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._receive.keep(buffer, at, end)
         self._drain()
-        if self._paused_reading and not self._is_blocked():
+        if self._paused_reading and not waits_for_sync and not self._is_blocked():
             self._schedule_resume()
 
     def _is_blocked(self) -> bool:

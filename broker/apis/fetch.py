@@ -18,6 +18,7 @@ would let that request wait.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
 
@@ -35,8 +36,11 @@ from protocol.fetch_wire import (
     decode_fetch_request,
     encode_fetch_response,
 )
+from storage.errors import CorruptData
 
 API = Api(1, 4, 18, answers_from_durable=True)
+
+logger = logging.getLogger("oncelog.fetch")
 
 READ_COMMITTED = 1
 CONSUMER_REPLICA_IDS = (-1, -2)
@@ -251,7 +255,12 @@ def _read(
     limit = min(max_bytes, left_bytes)
     if offset >= upper or (limit <= 0 and not is_first):
         return answer
-    found = log.read(offset, limit, upper, at_least_one=is_first, may_block=may_block)
+    try:
+        found = log.read(offset, limit, upper, at_least_one=is_first, may_block=may_block)
+    except (CorruptData, OSError) as error:
+        # One unreadable file is no reason to fail the other partitions of this request.
+        logger.error("cannot read %s-%d: %s", partition.topic.name, index, error)
+        return PartitionFetched(index, ErrorCode.KAFKA_STORAGE_ERROR, -1)
     if found is None:
         return None
     answer.records = found.data

@@ -15,6 +15,7 @@ from protocol.errors import ErrorCode
 from protocol.messages.fetch import FetchRequest
 from protocol.primitives import Writer
 from protocol.record_batch import walk_batches
+from storage.errors import CorruptSegment
 from tests.broker.support import START_MS, InProcessBroker
 
 VERSIONS = range(API.min_version, API.max_version + 1)
@@ -134,6 +135,22 @@ def test_little_is_read_when_much_is_unread(broker: InProcessBroker) -> None:
     broker.connection.unsent_bytes_left = 0
     (answer,) = partitions_of(broker, fetch(broker, (0, 0)))
     assert offsets(answer.records) == [0]
+
+
+def test_an_unreadable_log_fails_its_own_partition_only(
+    broker: InProcessBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = broker.create_topic("events", 2).partitions
+    broker.append(bad, START_MS)
+    broker.append(good, START_MS)
+
+    def fail(*_: object, **__: object) -> None:
+        raise CorruptSegment("events-0/0.log", 7, "no record batch begins here")
+
+    monkeypatch.setattr(bad.log, "read", fail)
+    first, second = partitions_of(broker, fetch(broker, (0, 0), (1, 0)))
+    assert first.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert offsets(second.records) == [0]
 
 
 async def parked(broker: InProcessBroker, **fields: Any) -> asyncio.Task[Any]:
