@@ -53,24 +53,29 @@ class OldFile:
         file = filesystem.open(self.path, create=False)
         try:
             self.size = file.size()
-            head = file.pread(FILE_HEADER_BYTES + ENTRY_HEADER_BYTES, 0)
-            self.salt = read_file_header(head, self.number, self.size, self.path)
-            if len(head) == FILE_HEADER_BYTES + ENTRY_HEADER_BYTES:
-                length = ENTRY_HEAD.unpack_from(head, FILE_HEADER_BYTES)[1]
+            self.salt = read_file_header(
+                file.pread(FILE_HEADER_BYTES, 0), self.number, self.size, self.path
+            )
+            data = file.pread(ENTRY_HEADER_BYTES, FILE_HEADER_BYTES)
+            if len(data) == ENTRY_HEADER_BYTES:
+                length = ENTRY_HEAD.unpack_from(data)[1]
                 if length <= self.size:
-                    head += file.pread(length, len(head))
+                    data += file.pread(length, FILE_HEADER_BYTES + ENTRY_HEADER_BYTES)
         finally:
             file.close()
-        entry = read_entry(head, FILE_HEADER_BYTES, self.salt, None)
+        entry = read_entry(data, 0, self.salt, None)
         if entry is None:
-            content = self.load(filesystem)
-            entry = next(find_entries(content, FILE_HEADER_BYTES, self.salt), None)
+            entry = next(find_entries(self.load(filesystem), 0, self.salt), None)
         if entry is not None:
-            self.first = entry.position - (entry.at - FILE_HEADER_BYTES)
+            self.first = entry.position - entry.at
 
-    def load(self, filesystem: Filesystem) -> bytes:
-        """The whole content."""
-        return filesystem.read_bytes(self.path)
+    def load(self, filesystem: Filesystem, start: int = 0) -> bytes:
+        """The file's entries, without the first `start` bytes of them."""
+        file = filesystem.open(self.path, create=False)
+        try:
+            return file.pread(self.size - FILE_HEADER_BYTES - start, FILE_HEADER_BYTES + start)
+        finally:
+            file.close()
 
 
 class JournalReplay:
@@ -104,14 +109,17 @@ class JournalReplay:
         for file in self.needed:
             file.probe(self._filesystem)
         last = self._file_for(self.end)
-        while last is not None:
-            data = last.load(self._filesystem)
-            yield from self._entries_of(last, data)
+        data, at = b"", 0
+        while last is not None and last.first is not None:
+            base = self.end
+            data = last.load(self._filesystem, base - last.first)
+            yield from self._entries_of(last, data, base)
+            at = self.end - base
             following = self._file_for(self.end)
             if following is last or following is None:
                 break
             last = following
-        self._refuse_if_durable(last)
+        self._refuse_if_durable(last, data, at)
 
     def _require_unbroken_row(self) -> None:
         numbers = [file.number for file in self.needed]
@@ -126,14 +134,14 @@ class JournalReplay:
                 return file
         return None
 
-    def _entries_of(self, file: OldFile, data: bytes) -> Iterator[tuple[int, memoryview]]:
-        first = file.first
-        if first is None:
-            return
+    def _entries_of(
+        self, file: OldFile, data: bytes, base: int
+    ) -> Iterator[tuple[int, memoryview]]:
+        """The entries in `data`, which begins at position `base`, as far as they belong here."""
         limit = self.limit_of(file)
         view = memoryview(data)
         while limit is None or self.end < limit:
-            at = FILE_HEADER_BYTES + self.end - first
+            at = self.end - base
             entry = read_entry(data, at, file.salt, self.end)
             if entry is None:
                 return
@@ -141,28 +149,24 @@ class JournalReplay:
             body_at = at + ENTRY_HEADER_BYTES
             yield entry.end, view[body_at : body_at + entry.length]
 
-    def _refuse_if_durable(self, last: OldFile | None) -> None:
-        """Looks behind the place where the chain ended, in file `last` and in all after it."""
-        for file in self.needed:
-            at = FILE_HEADER_BYTES
-            if last is not None and last.first is not None:
-                if file.number < last.number:
-                    continue
-                if file is last:
-                    at += self.end - last.first
-            if self._proves(file.load(self._filesystem), at, file.salt):
-                raise self._damage(file, last)
+    def _refuse_if_durable(self, last: OldFile | None, data: bytes, at: int) -> None:
+        """Looks for proof behind the end: in the rest of file `last`, and in all files after."""
+        if last is not None and self._proves(data, at, last.salt):
+            raise self._damage(last, last)
+        later = [file for file in self.needed if last is None or file.number > last.number]
+        for file in later:
+            if self._proves(file.load(self._filesystem), 0, file.salt):
+                raise self._damage(file, last or self.needed[0])
 
-    def _damage(self, witness: OldFile, last: OldFile | None) -> CorruptJournal:
-        broken = last or self.needed[0]
-        at = FILE_HEADER_BYTES + (self.end - last.first if last and last.first is not None else 0)
+    def _proves(self, data: bytes, at: int, salt: bytes) -> bool:
+        return any(entry.durable > self.end for entry in find_entries(data, at, salt))
+
+    def _damage(self, witness: OldFile, broken: OldFile) -> CorruptJournal:
+        at = FILE_HEADER_BYTES + (self.end - broken.first if broken.first is not None else 0)
         problem = "an entry that was durable is damaged or missing"
         if witness is not broken:
             problem += f" ({witness.path} builds upon it)"
         return CorruptJournal(broken.path, at, f"{problem}. {ADVICE}")
-
-    def _proves(self, data: bytes, at: int, salt: bytes) -> bool:
-        return any(entry.durable > self.end for entry in find_entries(data, at, salt))
 
 
 def journal_path(number: int, kind: str = "wal") -> str:

@@ -166,11 +166,11 @@ def locate(
 
 
 def walk(
-    segment: Segment, file: File, position: int, size: int
+    segment: Segment, file: File, position: int, size: int, chunk_bytes: int
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Positions and headers of all batches from `position` up to `size`."""
+    """Positions and headers of all batches from `position` up to `size`, read in chunks."""
     while position < size:
-        data = file.pread(min(REBUILD_BYTES, size - position), position)
+        data = file.pread(min(chunk_bytes, size - position), position)
         at = 0
         while at + HEADER_BYTES <= len(data):
             _, _, batch_size = place_at(segment, data, at, position)
@@ -184,7 +184,7 @@ def walk(
 def rebuild_indexes(segment: Segment, file: File) -> tuple[OffsetIndex, TimeIndex]:
     """The indexes as they would be had they been kept while the segment was written."""
     copy = Segment("", segment.base_offset)
-    for _, header in walk(segment, file, 0, segment.written.size_bytes):
+    for _, header in walk(segment, file, 0, segment.written.size_bytes, REBUILD_BYTES):
         copy.advance(header.size_bytes, header.last_offset, header.max_timestamp)
     if segment.closed:
         copy.close()

@@ -15,7 +15,7 @@ from storage.errors import CorruptSegment
 from storage.filesystem import File
 from storage.log_environment import LogEnvironment
 from storage.segment import Segment
-from storage.segment_reader import locate, walk
+from storage.segment_reader import WALK_BYTES, locate, walk
 
 DECOMPRESSED_BYTES_MAX = 128 << 20
 """Of one batch; more than the largest request can hold uncompressed records of."""
@@ -48,9 +48,12 @@ def largest(
     environment: LogEnvironment, segment: Segment, start_offset: int
 ) -> TimestampedOffset | None:
     """The first of the records, from `start_offset` on, with the largest timestamp."""
-    if segment.offset_of_max_timestamp >= start_offset:
-        return first_at_or_after(environment, segment, segment.max_timestamp, start_offset)
-    # The batch that had it is cut away: look at all that is left.
+    if segment.max_timestamp == NO_TIMESTAMP:
+        return None
+    found = first_at_or_after(environment, segment, segment.max_timestamp, start_offset)
+    if found is not None:
+        return found
+    # The record that had it is cut away: look at all that is left.
     best: TimestampedOffset | None = None
     for file, position, header in _batches(environment, segment, start_offset):
         if best is not None and header.max_timestamp <= best.timestamp:
@@ -74,7 +77,7 @@ def _batches(
     start = locate(segment, file, index, offset, may_block=True)
     if start is None:
         return
-    for position, header in walk(segment, file, start, size):
+    for position, header in walk(segment, file, start, size, WALK_BYTES):
         yield file, position, header
 
 

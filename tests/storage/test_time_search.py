@@ -19,7 +19,7 @@ BATCHES = st.lists(
     st.tuples(
         st.lists(st.integers(0, 60), min_size=1, max_size=5),
         st.sampled_from([NONE, NONE, GZIP]),
-        st.sampled_from([0, 0, 3000]),
+        st.sampled_from([0, 0, 3000, 12000]),
         st.sampled_from([False, False, False, True]),
     ),
     min_size=1,
@@ -49,7 +49,7 @@ def batch_of(timestamps: list[int], codec: int = NONE, size: int = 0) -> bytearr
 
 
 @given(BATCHES, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_the_first_record_not_older_is_found(
     batches: list[tuple[list[int], int, int, bool]], data: st.DataObject
 ) -> None:
@@ -91,3 +91,10 @@ def test_a_marker_has_a_time_too() -> None:
 def test_an_empty_log_has_nothing() -> None:
     assert new_log().offset_for_timestamp(0, FAR) is None
     assert new_log().offset_of_max_timestamp(FAR) is None
+
+
+def test_records_without_time_are_never_found() -> None:
+    log = new_log()
+    append(log, batch_of([-1, -1]))
+    assert log.offset_for_timestamp(0, FAR) is None
+    assert log.offset_of_max_timestamp(FAR) is None
