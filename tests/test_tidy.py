@@ -78,7 +78,8 @@ def _body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def complain_about_docstring(name: str, text: str) -> Iterator[str]:
-    if not ast.get_docstring(ast.parse(text)):
+    """An empty file, as an `__init__.py` may be, needs none."""
+    if text and not ast.get_docstring(ast.parse(text)):
         yield f"{name}: no module docstring; say what it owns and what it must never know"
 
 

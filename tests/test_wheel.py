@@ -20,8 +20,6 @@ from tests.support.broker_process import REPOSITORY, BrokerProcess
 NESTED: Final = ("protocol", "storage", "txn", "broker")
 BUILD_FILES: Final = ("pyproject.toml", "README.md", "LICENSE")
 
-pytestmark = pytest.mark.xdist_group("wheel")
-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
