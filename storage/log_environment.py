@@ -122,7 +122,7 @@ class LogEnvironment:
         index = OffsetIndex.from_bytes(data, segment.size_bytes)
         if index is not None and len(index) == segment.index_saved:
             return self._keep(segment, index, None)[0]
-        return self._rebuild(segment)[0] if may_block else None
+        return self.rebuild(segment)[0] if may_block else None
 
     def time_index_of(self, segment: Segment) -> TimeIndex:
         """The time index; may wait for the disk."""
@@ -134,7 +134,7 @@ class LogEnvironment:
         data = self._read_index(segment.time_index_path, size, may_block=True)
         time_index = TimeIndex.from_bytes(data) if data is not None else None
         if time_index is None or len(time_index) != segment.time_index_saved:
-            return self._rebuild(segment)[1]
+            return self.rebuild(segment)[1]
         return self._keep(segment, None, time_index)[1] or time_index
 
     def load_indexes(self, segment: Segment) -> None:
@@ -152,8 +152,9 @@ class LogEnvironment:
         finally:
             file.close()
 
-    def _rebuild(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
+    def rebuild(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         """An index file is missing or damaged: read it off the batches; the log is the truth."""
+        segment.index_is_proven = True
         index, time_index = rebuild_indexes(segment, self.file_of(segment))
         with self._lock:
             segment.index, segment.time_index = None, None

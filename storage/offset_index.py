@@ -34,10 +34,10 @@ class OffsetIndex:
         self._positions.append(position)
         self._offsets.append(relative_offset)
 
-    def position_at_or_before_offset(self, relative_offset: int) -> int:
-        """Where a batch begins before or at which all offsets below `relative_offset` + 1 begin."""
+    def entry_at_or_before_offset(self, relative_offset: int) -> tuple[int, int] | None:
+        """(last offset, position) of the last indexed batch that does not end after the offset."""
         found = bisect_right(self._offsets, relative_offset)
-        return self._positions[found - 1] if found else 0
+        return (self._offsets[found - 1], self._positions[found - 1]) if found else None
 
     def position_before_offset(self, relative_offset: int) -> int:
         """Where the last indexed batch begins that ends below `relative_offset`."""

@@ -198,10 +198,16 @@ class PartitionLog:
                 may_block=may_block,
             )
         except CorruptSegment:
-            if segment in self.segments:
+            if segment not in self.segments:
+                # Dropped and unlinked while a thread was on its way to it.
+                return Slice(b"", offset)
+            if segment.index_is_proven:
                 raise
-            # Dropped and unlinked while a thread was on its way to it.
-            return Slice(b"", offset)
+        if not may_block:
+            return None
+        # Before the log is called damaged, its index must be beyond doubt.
+        environment.rebuild(segment)
+        return self._read(segment, offset, max_bytes, upper_offset, at_least_one, may_block)
 
     def offset_for_timestamp(self, timestamp: int, upper_offset: int) -> TimestampedOffset | None:
         """The first record that is not older than `timestamp`. May wait for the disk."""

@@ -67,6 +67,7 @@ class Segment:
         "first_timestamp",
         "hints",
         "index",
+        "index_is_proven",
         "index_saved",
         "last_indexed_position",
         "max_timestamp",
@@ -94,6 +95,8 @@ class Segment:
         self.time_index: TimeIndex | None = TimeIndex()
         self.index_saved = NEVER_SAVED
         self.time_index_saved = NEVER_SAVED
+        self.index_is_proven = True
+        """Made from the log itself; one that was loaded from its file may have rotted there."""
         self.last_indexed_position = 0
         self.file: File | None = None
         self.used = False
@@ -114,6 +117,7 @@ class Segment:
         segment.last_indexed_position = row.last_indexed_position
         segment.index = None
         segment.time_index = None
+        segment.index_is_proven = False
         segment.index_saved = row.index_entries
         segment.time_index_saved = row.time_index_entries
         segment.written = Written(row.size_bytes, row.next_offset)

@@ -109,7 +109,10 @@ def _whole_batches(
 ) -> tuple[int, int]:
     """Where the whole batches below the upper offset end in `data`, and the next offset."""
     limit = len(data)
-    next_offset = place_at(segment, data, at, position)[0]
+    next_offset, last_offset, _ = place_at(segment, data, at, position)
+    if at > 0 and last_offset >= upper_offset:
+        # A wrong index could otherwise show records that nobody may see yet.
+        raise CorruptSegment(segment.index_path, None, "it does not fit its log")
     while at + HEADER_BYTES <= limit:
         _, last_offset, size = place_at(segment, data, at, position)
         if last_offset >= upper_offset or at + size > limit:
@@ -147,12 +150,19 @@ def locate(
 ) -> int | None:
     """Where the first batch begins that ends at or after `offset`; None if it would block."""
     read = file.pread if may_block else file.pread_cached
-    position = index.position_at_or_before_offset(offset - segment.base_offset)
+    entry = index.entry_at_or_before_offset(offset - segment.base_offset)
+    position = entry[1] if entry is not None else 0
     size = segment.written.size_bytes
     while position < size:
         data = read(min(WALK_BYTES, size - position), position)
         if data is None:
             return None
+        if entry is not None and len(data) >= HEADER_BYTES:
+            # A wrong index could otherwise lead past records in silence.
+            last_offset = place_at(segment, data, 0, position)[1]
+            if last_offset != segment.base_offset + entry[0]:
+                raise CorruptSegment(segment.index_path, None, "it does not fit its log")
+            entry = None
         at = 0
         while at + HEADER_BYTES <= len(data):
             _, last_offset, batch_size = place_at(segment, data, at, position)

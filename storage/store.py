@@ -352,7 +352,7 @@ def _add_own_changes(plan: CheckpointPlan) -> None:
         if saved.index_writes:
             plan.directories.append(log.directory)
     plan.files.extend(f"{row.directory}/{row.base_offset:020d}.log" for row in segments)
-    plan.files.extend(write.path for write in plan.index_writes)
+    plan.files.extend(write.path for write in plan.index_writes if write.data)
     plan.directories = list(dict.fromkeys(plan.directories))
     gone = [(path,) for path in plan.removed]
     plan.changes += [

@@ -58,10 +58,10 @@ def test_lookups_find_the_nearest_entry(
     steps: list[tuple[int, int]], offset: int, position: int
 ) -> None:
     index, entries = built(steps)
-    below = [at for last, at in entries if last <= offset]
+    below = [(last, at) for last, at in entries if last <= offset]
     strictly = [at for last, at in entries if last < offset]
     from_on = [at for last, at in entries if last >= offset]
-    assert index.position_at_or_before_offset(offset) == (below[-1] if below else 0)
+    assert index.entry_at_or_before_offset(offset) == (below[-1] if below else None)
     assert index.position_before_offset(offset) == (strictly[-1] if strictly else 0)
     assert index.position_from_offset(offset, 77) == (from_on[0] if from_on else 77)
     before = [at for _, at in entries if at <= position]

@@ -234,6 +234,31 @@ def test_a_bad_index_is_rebuilt_and_saved_by_the_next_checkpoint() -> None:
     assert filesystem.read_bytes(path) == good
 
 
+@pytest.mark.parametrize("upper", [40, 25, 13])
+def test_no_flipped_bit_of_an_index_changes_what_is_read(upper: int) -> None:
+    """Reads are right or, at worst, rebuild the index first."""
+    filesystem = MemoryFilesystem()
+    store = opened(filesystem)
+    store.open_log("t-0")
+    batches = [append(store, "t-0", bytes([number]) * 900) for number in range(40)]
+    store.checkpoint()
+    store.close()
+    path = f"topics/t-0/{0:020d}.index"
+    good = filesystem.read_bytes(path)
+    for bit in range(len(good) * 8):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        filesystem.files[path].content = damaged
+        log = opened_with_log(filesystem).logs["t-0"]
+        for offset in range(0, upper, 7):
+            found = log.read(offset, 9000, upper, at_least_one=True, may_block=True)
+            assert found is not None
+            count = found.next_offset - offset
+            assert bytes(found.data) == b"".join(batches[offset : offset + count])
+            assert 0 < count <= upper - offset
+        filesystem._locked.clear()
+
+
 def opened_with_log(filesystem: Filesystem) -> Store:
     store = Store.open(filesystem, options())
     store.open_log("t-0")
