@@ -36,10 +36,10 @@ class TimeIndex:
             self._offsets.append(relative_offset)
             self._timestamps.append(timestamp)
 
-    def offset_before(self, timestamp: int) -> int:
-        """An offset such that no batch that ends below it has a record of `timestamp` or later."""
+    def entry_at_or_before(self, timestamp: int) -> tuple[int, int] | None:
+        """(timestamp, relative offset): no batch that ends below has a record of `timestamp`."""
         found = bisect_right(self._timestamps, timestamp)
-        return self._offsets[found - 1] if found else 0
+        return (self._timestamps[found - 1], self._offsets[found - 1]) if found else None
 
     def to_bytes(self, start: int = 0) -> bytes:
         """Kafka's bytes of the entries from `start` on."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from protocol.record_batch import NO_TIMESTAMP, BatchHeader
 from protocol.records import read_records
-from storage.errors import CorruptSegment
+from storage.errors import CorruptSegment, check
 from storage.filesystem import File
 from storage.log_environment import LogEnvironment
 from storage.segment import Segment
@@ -34,14 +34,31 @@ def first_at_or_after(
     """The first record of the segment, from `start_offset` on, that is not older."""
     if segment.max_timestamp < timestamp:
         return None
-    hint = environment.time_index_of(segment).offset_before(timestamp) + segment.base_offset
-    for file, position, header in _batches(environment, segment, max(hint, start_offset)):
+    first = _first_to_look_at(environment, segment, timestamp, start_offset)
+    for file, position, header in _batches(environment, segment, first):
         if header.max_timestamp < timestamp:
             continue
         for found in _timestamps(segment, file, position, header):
             if found.timestamp >= timestamp and found.offset >= start_offset:
                 return found
     return None
+
+
+def _first_to_look_at(
+    environment: LogEnvironment, segment: Segment, timestamp: int, start_offset: int
+) -> int:
+    """An offset from which on the search cannot miss anything, by the time index."""
+    entry = environment.time_index_of(segment).entry_at_or_before(timestamp)
+    if entry is None or segment.base_offset + entry[1] <= start_offset:
+        return start_offset
+    offset = segment.base_offset + entry[1]
+    header = next((header for _, _, header in _batches(environment, segment, offset)), None)
+    if header is not None and (header.max_timestamp, header.last_offset) == (entry[0], offset):
+        return offset
+    # The index file has rotted. One that was made from the log itself is right.
+    check(not segment.index_is_proven, "a time index that was just rebuilt fits its log")
+    environment.rebuild(segment)
+    return _first_to_look_at(environment, segment, timestamp, start_offset)
 
 
 def largest(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from protocol.record_batch import set_base_offset_and_epoch
+from protocol.records import Record, build_batch
 from storage.checkpoint import TableChange
 from storage.errors import (
     BrokenInvariant,
@@ -256,6 +258,28 @@ def test_no_flipped_bit_of_an_index_changes_what_is_read(upper: int) -> None:
             count = found.next_offset - offset
             assert bytes(found.data) == b"".join(batches[offset : offset + count])
             assert 0 < count <= upper - offset
+        filesystem._locked.clear()
+
+
+def test_no_flipped_bit_of_a_time_index_changes_what_is_found() -> None:
+    filesystem = MemoryFilesystem()
+    store = opened(filesystem)
+    log = store.open_log("t-0")
+    for number in range(40):
+        batch = build_batch([Record(0, 0, None, bytes(900))], base_timestamp=1000 + 10 * number)
+        set_base_offset_and_epoch(batch, 0, number, 0)
+        log.append(bytes(batch), number, number, 1000 + 10 * number, roll=False)
+    store.checkpoint()
+    store.close()
+    path = f"topics/t-0/{0:020d}.timeindex"
+    good = filesystem.read_bytes(path)
+    for bit in range(0, len(good) * 8, 5):
+        damaged = bytearray(good)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        filesystem.files[path].content = damaged
+        log = opened_with_log(filesystem).logs["t-0"]
+        for number in range(0, 40, 3):
+            assert log.offset_for_timestamp(995 + 10 * number, 99) == (number, 1000 + 10 * number)
         filesystem._locked.clear()
 
 
