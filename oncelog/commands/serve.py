@@ -50,6 +50,9 @@ def command(
     A setting is looked for in the flags, then in the environment (ONCELOG_NUM_PARTITIONS for
     num.partitions), then in the file given by --config. docs/SETTINGS.md lists all settings.
 
+    The exit code is 70 when a write or sync of the data directory failed: the broker stops at once
+    rather than acknowledge what may be lost.
+
     \b
     Examples:
       oncelog serve                                      on 127.0.0.1:9092, data in ./oncelog-data
