@@ -323,11 +323,13 @@ class Journal:
 
     def number_of(self, position: int) -> int:
         """The number of the first file needed to replay from `position`, for the checkpoint."""
-        for old in list(self._old):
+        # The current file first: one that is left meanwhile is then still found among the old.
+        current = self._current
+        old_files = list(self._old)
+        for old in old_files:
             if old.end > position:
                 return old.number
-        current = self._current
-        return self._old[-1].number if current is None else current.number
+        return old_files[-1].number if current is None else current.number
 
     def release(self, first_number: int) -> None:
         """A checkpoint needs `first_number` and later: what is before becomes spare or goes."""

@@ -148,7 +148,8 @@ class LogEnvironment:
         except FileNotFoundError:
             return b""
         try:
-            return file.pread(size, 0) if may_block else file.pread_cached(size, 0)
+            wanted = max(size, 0)
+            return file.pread(wanted, 0) if may_block else file.pread_cached(wanted, 0)
         finally:
             file.close()
 

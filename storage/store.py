@@ -248,10 +248,10 @@ class Store:
         if environment.unwritten:
             raise StorageFull("the logs have no space for what the journal holds")
         for segment in list(environment.rebuilt):
+            environment.rebuilt.pop(segment, None)
             log = self.logs.get(parent_of(segment.path).removeprefix(f"{TOPICS}/"))
             if log is not None:
                 log.save_again(segment)
-        environment.rebuilt.clear()
         plan = CheckpointPlan(self.journal.end, list(changes))
         plan.saved = [(log, log.save()) for log in environment.dirty]
         environment.dirty.clear()

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from tests.storage.support.crash_images import Image, Recording, check_image, images, record
+from tests.storage.support.crash_images import Recording, check_image, images, record
+from tests.storage.support.disk import Commit, Note, Sync, SyncDirectory
 
 STEPS = 22
 SAMPLES_PER_POINT = 1
@@ -16,18 +17,29 @@ SEEDS = range(int(os.environ.get("ONCELOG_CRASH_SEEDS", "3")))
 """A nightly run takes thousands."""
 
 
-def check(recording: Recording, image: Image, seed: int, number: int) -> None:
-    try:
-        check_image(recording, image, number)
-    except Exception as error:
-        raise AssertionError(f"seed {seed}, point {image.point}, {image.kind}") from error
+def check_all(recording: Recording, seed: int) -> None:
+    for number, image in enumerate(images(recording, seed, SAMPLES_PER_POINT)):
+        try:
+            check_image(recording, image, number)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, point {image.point}, {image.kind}") from error
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_crash_recovers_to_what_was_acknowledged(seed: int) -> None:
-    recording = record(seed, STEPS)
-    for number, image in enumerate(images(recording, seed, SAMPLES_PER_POINT)):
-        check(recording, image, seed, number)
+    check_all(record(seed, STEPS), seed)
+
+
+@pytest.mark.parametrize("forgotten", [Sync, SyncDirectory, Commit])
+def test_these_tests_notice_when_something_is_not_made_durable(forgotten: type) -> None:
+    """The same run on a disk that does not do what it is told."""
+    recording = record(0, STEPS)
+    recording.operations = [
+        Note(0) if isinstance(operation, forgotten) else operation
+        for operation in recording.operations
+    ]
+    with pytest.raises(AssertionError, match="seed 0"):
+        check_all(recording, 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -38,5 +50,4 @@ def test_crash_after_crash_inside_recovery_or_soon_after(seed: int) -> None:
     for _ in range(GENERATIONS):
         image = chance.choice(list(images(recording, seed, SAMPLES_PER_POINT)))
         recording = record(chance.randrange(1 << 30), 4, image.disk, recording.model)
-        for number, following in enumerate(images(recording, seed, SAMPLES_PER_POINT)):
-            check(recording, following, seed, number)
+        check_all(recording, seed)

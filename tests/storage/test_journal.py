@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import random
 import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -166,6 +167,23 @@ def test_released_files_become_spares_and_are_used_again() -> None:
     again = open_journal(filesystem)
     assert bodies(again, end, number) == []
     assert again.end == end
+
+
+def test_a_file_that_is_left_while_a_checkpoint_asks_is_not_given_away() -> None:
+    journal = new_journal(MemoryFilesystem())
+    position = write(journal, [b"x" * 100])[0]
+    write(journal, [b"needed"])
+
+    class LeftMeanwhile(deque[object]):
+        def __iter__(self) -> Iterator[object]:
+            seen = list(super().__iter__())
+            if not seen:
+                journal.append((b"y" * 300,))
+            return iter(seen)
+
+    journal._old = LeftMeanwhile(journal._old)  # type: ignore[assignment]
+    assert journal.number_of(position) == 1
+    assert journal.number_of(position) == 1
 
 
 def test_leftovers_of_an_earlier_life_are_never_read() -> None:

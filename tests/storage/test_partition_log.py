@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -305,6 +308,41 @@ def test_reading_what_was_dropped_and_unlinked_meanwhile_gives_nothing() -> None
     found = log._read(segment, 0, 100, FAR, True, True)
     assert found is not None
     assert bytes(found.data) == b""
+
+
+def test_readers_in_threads_see_right_bytes_while_the_log_moves(tmp_path: Path) -> None:
+    log = new_log(OsFilesystem(str(tmp_path)), open_files_max=2)
+    payloads = [bytes([number % 251]) * (number * 37 % 1500) for number in range(600)]
+    batches = [opaque_batch(offset, 1, payload) for offset, payload in enumerate(payloads)]
+    ended = threading.Event()
+
+    def read_at_random(seed: int) -> int:
+        chance = random.Random(seed)
+        seen = 0
+        while not ended.is_set() or seen == 0:
+            first, end = log.log_start_offset, log.log_end_offset
+            if first == end:
+                continue
+            offset = chance.randrange(first, end)
+            found = log.read(offset, 4000, end, at_least_one=True, may_block=True)
+            assert found is not None
+            if found.data:
+                assert bytes(found.data) == b"".join(batches[offset : found.next_offset])
+                seen += 1
+        return seen
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read_at_random, seed) for seed in range(2)]
+        for offset, batch in enumerate(batches):
+            log.append(batch, offset, offset, 1000, roll=offset % 20 == 19)
+            log.flush()
+            if offset % 50 == 49:
+                before = [segment.log_path for segment in log.segments]
+                log.set_log_start(offset - 30)
+                for path in set(before) - {segment.log_path for segment in log.segments}:
+                    log._environment.filesystem.unlink(path)
+        ended.set()
+    assert all(reader.result() > 0 for reader in readers)
 
 
 def test_reads_on_a_real_directory(tmp_path: Path) -> None:
