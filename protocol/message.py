@@ -9,6 +9,8 @@ dataclass takes half a millisecond, and there are hundreds of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Final, Self
 
 from protocol.primitives import Reader, Writer
@@ -66,3 +68,26 @@ def unsupported(message: type[Message], version: int) -> ValueError:
         f"{message.__name__} version {version} is not in "
         f"{message.MIN_VERSION}-{message.MAX_VERSION}"
     )
+
+
+class MessageTable(Mapping[int, type[ApiMessage]]):
+    """Requests or responses by API key; each module is imported when it is first asked for.
+
+    A broker that speaks a third of the APIs need not wait for the other two thirds at start.
+    """
+
+    def __init__(self, modules: Mapping[int, str], names: Mapping[int, str], suffix: str) -> None:
+        self._modules = modules
+        self._names = names
+        self._suffix = suffix
+
+    def __getitem__(self, api_key: int) -> type[ApiMessage]:
+        module = import_module(f"protocol.messages.{self._modules[api_key]}")
+        message: type[ApiMessage] = getattr(module, self._names[api_key] + self._suffix)
+        return message
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)

@@ -72,19 +72,13 @@ def _isorted(names: set[str]) -> list[str]:
 
 def _tables(apis: list[list[Message]]) -> str:
     lines = [HEAD, "", "from __future__ import annotations", ""]
-    lines.append("from protocol.message import ApiMessage")
-    for messages in sorted(apis, key=lambda messages: snake_case(messages[0].api_name)):
-        module = snake_case(messages[0].api_name)
-        request, response = sorted(message.name for message in messages)
-        line = f"from protocol.messages.{module} import {request}, {response}"
-        if len(line) > 100:
-            line = f"from protocol.messages.{module} import (\n    {request},\n    {response},\n)"
-        lines.append(line)
-    for table, suffix in (("REQUESTS", "Request"), ("RESPONSES", "Response")):
-        lines += ["", f"{table}: dict[int, type[ApiMessage]] = {{"]
-        lines += [f"    {it[0].api_key}: {it[0].api_name}{suffix}," for it in apis] + ["}"]
-    lines += ["", "NAMES: dict[int, str] = {"]
+    lines += ["from protocol.message import MessageTable", ""]
+    lines += ["NAMES: dict[int, str] = {"]
     lines += [f'    {it[0].api_key}: "{it[0].api_name}",' for it in apis] + ["}"]
     lines += ["", "FLEXIBLE_FROM: dict[int, int | None] = {"]
     lines += [f"    {it[0].api_key}: {it[0].flexible_from}," for it in apis] + ["}"]
+    lines += ["", "_MODULES: dict[int, str] = {"]
+    lines += [f'    {it[0].api_key}: "{snake_case(it[0].api_name)}",' for it in apis] + ["}"]
+    for table, suffix in (("REQUESTS", "Request"), ("RESPONSES", "Response")):
+        lines += ["", f'{table} = MessageTable(_MODULES, NAMES, "{suffix}")']
     return "\n".join(lines) + "\n"

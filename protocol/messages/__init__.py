@@ -2,262 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.message import ApiMessage
-from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-)
-from protocol.messages.alter_client_quotas import (
-    AlterClientQuotasRequest,
-    AlterClientQuotasResponse,
-)
-from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-)
-from protocol.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirsResponse,
-)
-from protocol.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-)
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
-from protocol.messages.create_delegation_token import (
-    CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
-)
-from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
-from protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from protocol.messages.describe_client_quotas import (
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
-)
-from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from protocol.messages.describe_delegation_token import (
-    DescribeDelegationTokenRequest,
-    DescribeDelegationTokenResponse,
-)
-from protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from protocol.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
-from protocol.messages.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
-from protocol.messages.describe_transactions import (
-    DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
-)
-from protocol.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
-from protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from protocol.messages.expire_delegation_token import (
-    ExpireDelegationTokenRequest,
-    ExpireDelegationTokenResponse,
-)
-from protocol.messages.fetch import FetchRequest, FetchResponse
-from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from protocol.messages.list_config_resources import (
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
-from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from protocol.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
-from protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from protocol.messages.offset_for_leader_epoch import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-)
-from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.messages.renew_delegation_token import (
-    RenewDelegationTokenRequest,
-    RenewDelegationTokenResponse,
-)
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from protocol.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
-from protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from protocol.messages.share_group_describe import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-)
-from protocol.messages.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
-
-REQUESTS: dict[int, type[ApiMessage]] = {
-    0: ProduceRequest,
-    1: FetchRequest,
-    2: ListOffsetsRequest,
-    3: MetadataRequest,
-    8: OffsetCommitRequest,
-    9: OffsetFetchRequest,
-    10: FindCoordinatorRequest,
-    11: JoinGroupRequest,
-    12: HeartbeatRequest,
-    13: LeaveGroupRequest,
-    14: SyncGroupRequest,
-    15: DescribeGroupsRequest,
-    16: ListGroupsRequest,
-    17: SaslHandshakeRequest,
-    18: ApiVersionsRequest,
-    19: CreateTopicsRequest,
-    20: DeleteTopicsRequest,
-    21: DeleteRecordsRequest,
-    22: InitProducerIdRequest,
-    23: OffsetForLeaderEpochRequest,
-    24: AddPartitionsToTxnRequest,
-    25: AddOffsetsToTxnRequest,
-    26: EndTxnRequest,
-    27: WriteTxnMarkersRequest,
-    28: TxnOffsetCommitRequest,
-    29: DescribeAclsRequest,
-    30: CreateAclsRequest,
-    31: DeleteAclsRequest,
-    32: DescribeConfigsRequest,
-    33: AlterConfigsRequest,
-    34: AlterReplicaLogDirsRequest,
-    35: DescribeLogDirsRequest,
-    36: SaslAuthenticateRequest,
-    37: CreatePartitionsRequest,
-    38: CreateDelegationTokenRequest,
-    39: RenewDelegationTokenRequest,
-    40: ExpireDelegationTokenRequest,
-    41: DescribeDelegationTokenRequest,
-    42: DeleteGroupsRequest,
-    43: ElectLeadersRequest,
-    44: IncrementalAlterConfigsRequest,
-    45: AlterPartitionReassignmentsRequest,
-    46: ListPartitionReassignmentsRequest,
-    47: OffsetDeleteRequest,
-    48: DescribeClientQuotasRequest,
-    49: AlterClientQuotasRequest,
-    50: DescribeUserScramCredentialsRequest,
-    51: AlterUserScramCredentialsRequest,
-    55: DescribeQuorumRequest,
-    57: UpdateFeaturesRequest,
-    60: DescribeClusterRequest,
-    61: DescribeProducersRequest,
-    65: DescribeTransactionsRequest,
-    66: ListTransactionsRequest,
-    68: ConsumerGroupHeartbeatRequest,
-    69: ConsumerGroupDescribeRequest,
-    74: ListConfigResourcesRequest,
-    75: DescribeTopicPartitionsRequest,
-    76: ShareGroupHeartbeatRequest,
-    77: ShareGroupDescribeRequest,
-    78: ShareFetchRequest,
-    79: ShareAcknowledgeRequest,
-}
-
-RESPONSES: dict[int, type[ApiMessage]] = {
-    0: ProduceResponse,
-    1: FetchResponse,
-    2: ListOffsetsResponse,
-    3: MetadataResponse,
-    8: OffsetCommitResponse,
-    9: OffsetFetchResponse,
-    10: FindCoordinatorResponse,
-    11: JoinGroupResponse,
-    12: HeartbeatResponse,
-    13: LeaveGroupResponse,
-    14: SyncGroupResponse,
-    15: DescribeGroupsResponse,
-    16: ListGroupsResponse,
-    17: SaslHandshakeResponse,
-    18: ApiVersionsResponse,
-    19: CreateTopicsResponse,
-    20: DeleteTopicsResponse,
-    21: DeleteRecordsResponse,
-    22: InitProducerIdResponse,
-    23: OffsetForLeaderEpochResponse,
-    24: AddPartitionsToTxnResponse,
-    25: AddOffsetsToTxnResponse,
-    26: EndTxnResponse,
-    27: WriteTxnMarkersResponse,
-    28: TxnOffsetCommitResponse,
-    29: DescribeAclsResponse,
-    30: CreateAclsResponse,
-    31: DeleteAclsResponse,
-    32: DescribeConfigsResponse,
-    33: AlterConfigsResponse,
-    34: AlterReplicaLogDirsResponse,
-    35: DescribeLogDirsResponse,
-    36: SaslAuthenticateResponse,
-    37: CreatePartitionsResponse,
-    38: CreateDelegationTokenResponse,
-    39: RenewDelegationTokenResponse,
-    40: ExpireDelegationTokenResponse,
-    41: DescribeDelegationTokenResponse,
-    42: DeleteGroupsResponse,
-    43: ElectLeadersResponse,
-    44: IncrementalAlterConfigsResponse,
-    45: AlterPartitionReassignmentsResponse,
-    46: ListPartitionReassignmentsResponse,
-    47: OffsetDeleteResponse,
-    48: DescribeClientQuotasResponse,
-    49: AlterClientQuotasResponse,
-    50: DescribeUserScramCredentialsResponse,
-    51: AlterUserScramCredentialsResponse,
-    55: DescribeQuorumResponse,
-    57: UpdateFeaturesResponse,
-    60: DescribeClusterResponse,
-    61: DescribeProducersResponse,
-    65: DescribeTransactionsResponse,
-    66: ListTransactionsResponse,
-    68: ConsumerGroupHeartbeatResponse,
-    69: ConsumerGroupDescribeResponse,
-    74: ListConfigResourcesResponse,
-    75: DescribeTopicPartitionsResponse,
-    76: ShareGroupHeartbeatResponse,
-    77: ShareGroupDescribeResponse,
-    78: ShareFetchResponse,
-    79: ShareAcknowledgeResponse,
-}
+from protocol.message import MessageTable
 
 NAMES: dict[int, str] = {
     0: "Produce",
@@ -388,3 +133,72 @@ FLEXIBLE_FROM: dict[int, int | None] = {
     78: 0,
     79: 0,
 }
+
+_MODULES: dict[int, str] = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    8: "offset_commit",
+    9: "offset_fetch",
+    10: "find_coordinator",
+    11: "join_group",
+    12: "heartbeat",
+    13: "leave_group",
+    14: "sync_group",
+    15: "describe_groups",
+    16: "list_groups",
+    17: "sasl_handshake",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    21: "delete_records",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    24: "add_partitions_to_txn",
+    25: "add_offsets_to_txn",
+    26: "end_txn",
+    27: "write_txn_markers",
+    28: "txn_offset_commit",
+    29: "describe_acls",
+    30: "create_acls",
+    31: "delete_acls",
+    32: "describe_configs",
+    33: "alter_configs",
+    34: "alter_replica_log_dirs",
+    35: "describe_log_dirs",
+    36: "sasl_authenticate",
+    37: "create_partitions",
+    38: "create_delegation_token",
+    39: "renew_delegation_token",
+    40: "expire_delegation_token",
+    41: "describe_delegation_token",
+    42: "delete_groups",
+    43: "elect_leaders",
+    44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    47: "offset_delete",
+    48: "describe_client_quotas",
+    49: "alter_client_quotas",
+    50: "describe_user_scram_credentials",
+    51: "alter_user_scram_credentials",
+    55: "describe_quorum",
+    57: "update_features",
+    60: "describe_cluster",
+    61: "describe_producers",
+    65: "describe_transactions",
+    66: "list_transactions",
+    68: "consumer_group_heartbeat",
+    69: "consumer_group_describe",
+    74: "list_config_resources",
+    75: "describe_topic_partitions",
+    76: "share_group_heartbeat",
+    77: "share_group_describe",
+    78: "share_fetch",
+    79: "share_acknowledge",
+}
+
+REQUESTS = MessageTable(_MODULES, NAMES, "Request")
+
+RESPONSES = MessageTable(_MODULES, NAMES, "Response")
