@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import gc
 import logging
 import os
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable
 
 from broker.broker import Broker
+from broker.changes import UnknownChange
 from broker.durability import Durability
 from broker.housekeeping import Housekeeping
 from broker.limits import STOP_GRACE_SECONDS
@@ -59,12 +61,21 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> int:
     try:
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             return runner.run(_run(settings, announce))
-    except StorageError as error:
-        sys.stderr.write(f"oncelog: {error}\n")
-        return EXIT_REFUSED
+    except (StorageError, UnknownChange) as error:
+        return _refuse(f"cannot use {settings.data_dir}: {error}")
+    except CannotListenError as error:
+        return _refuse(str(error))
     except OSError as error:
-        sys.stderr.write(f"oncelog: cannot start: {error}\n")
-        return EXIT_REFUSED
+        return _refuse(f"cannot use {settings.data_dir}: {error.strerror or error}")
+
+
+class CannotListenError(Exception):
+    """The address cannot be bound; one line for the user."""
+
+
+def _refuse(reason: str) -> int:
+    sys.stderr.write(f"oncelog: {reason}\n")
+    return EXIT_REFUSED
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -109,7 +120,7 @@ async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
     handlers = load_handlers()
     broker.apis = [handlers[key].api for key in sorted(handlers)]
     server = Server(broker, handlers, loop)
-    host, port = await server.listen(*split_address(settings.listen))
+    host, port = await _listen(server, settings.listen)
     _advertise(broker, settings, host, port)
     housekeeping = Housekeeping(broker, loop)
     housekeeping.start()
@@ -123,6 +134,17 @@ async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
     durability.close()
     state.store.close()
     return exit_code
+
+
+async def _listen(server: Server, address: str) -> tuple[str, int]:
+    try:
+        return await server.listen(*split_address(address))
+    except OSError as error:
+        hint = "choose another address with --listen HOST:PORT"
+        if error.errno == errno.EADDRINUSE:
+            hint = "another broker may be running there; stop it or choose another --listen"
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise CannotListenError(f"cannot listen on {address}: {reason}; {hint}") from None
 
 
 def _advertise(broker: Broker, settings: Settings, host: str, port: int) -> None:
