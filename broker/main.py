@@ -143,7 +143,9 @@ async def _listen(server: Server, address: str) -> tuple[str, int]:
         hint = "choose another address with --listen HOST:PORT"
         if error.errno == errno.EADDRINUSE:
             hint = "another broker may be running there; stop it or choose another --listen"
-        reason = os.strerror(error.errno) if error.errno else str(error)
+        # A name that cannot be resolved has a negative number and a text of its own.
+        known = error.errno is not None and error.errno > 0
+        reason = os.strerror(error.errno) if known else error.strerror
         raise CannotListenError(f"cannot listen on {address}: {reason}; {hint}") from None
 
 
