@@ -144,8 +144,8 @@ async def _listen(server: Server, address: str) -> tuple[str, int]:
         if error.errno == errno.EADDRINUSE:
             hint = "another broker may be running there; stop it or choose another --listen"
         # A name that cannot be resolved has a negative number and a text of its own.
-        known = error.errno is not None and error.errno > 0
-        reason = os.strerror(error.errno) if known else error.strerror
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror
         raise CannotListenError(f"cannot listen on {address}: {reason}; {hint}") from None
 
 
