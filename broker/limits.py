@@ -70,6 +70,9 @@ TOPIC_NAME_LENGTH_MAX = 249
 DESCRIBED_PARTITIONS_MAX = 2_000
 """Partitions in one DescribeTopicPartitions answer, as in Kafka."""
 
+RECORD_ERRORS_MAX = 1_000
+"""Faulty records of one batch that the answer names; the batch is refused whole in any case."""
+
 WALKED_RECORDS_MAX = 250_000
 """Records of one batch where each must be looked at; more would stop everybody else for too long.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.limits import DECOMPRESSED_BATCH_BYTES_MAX, WALKED_RECORDS_MAX
+from broker.limits import DECOMPRESSED_BATCH_BYTES_MAX, RECORD_ERRORS_MAX, WALKED_RECORDS_MAX
 from broker.topics import Topic
 from protocol.errors import ErrorCode, KafkaError, ProtocolError
 from protocol.record_batch import BatchHeader, set_max_timestamp
@@ -49,6 +49,8 @@ def walk_records(topic: Topic, header: BatchHeader, batch: memoryview, now_ms: i
         for index, record in enumerate(records):
             if config.is_compacted and record.key is None:
                 keyless.append((index, "a record of a compacted topic needs a key"))
+            if len(keyless) + len(untimely) >= RECORD_ERRORS_MAX:
+                break
             timestamp = header.base_timestamp + record.timestamp_delta
             max_timestamp = max(max_timestamp, timestamp)
             if timestamp != NO_TIMESTAMP and not earliest_ms <= timestamp <= latest_ms:
