@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from broker import checkpoint_tables
 from broker.broker import Broker
 from broker.changes import Change, LogStartMoved, ProducersForgotten
-from broker.limits import HOUSEKEEPING_SECONDS
+from broker.limits import HOUSEKEEPING_SECONDS, IN_MEMORY_CHECKPOINT_BYTES
 from broker.partition import Partition
 from storage.errors import StorageBusy, StorageFull
 from storage.retention import new_log_start
@@ -36,8 +36,12 @@ class Housekeeping:
         self._checkpoint: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._stopping = False
+        self._interval_bytes = broker.settings.checkpoint_interval_bytes
+        if broker.settings.in_memory:
+            self._interval_bytes = min(self._interval_bytes, IN_MEMORY_CHECKPOINT_BYTES)
         now = loop.time()
-        self._checkpoint_position = self._journal.end
+        self._checkpoint_position: int | None = None
+        """Where the journal stood at the last checkpoint of this run."""
         self._checkpoint_at = now
         self._retention_at = now
         self._expiry_at = now
@@ -89,9 +93,12 @@ class Housekeeping:
             self._preparing = None
 
     def _checkpoint_is_due(self, now: float) -> bool:
+        if self._checkpoint_position is None:
+            # Every start begins a new journal file; only a checkpoint lets go of the old ones.
+            return True
         settings = self._broker.settings
         written = self._journal.end - self._checkpoint_position
-        if written >= settings.checkpoint_interval_bytes:
+        if written >= self._interval_bytes:
             return True
         return written > 0 and now - self._checkpoint_at >= settings.checkpoint_interval_ms / 1000
 
@@ -118,7 +125,7 @@ class Housekeeping:
             checkpoint_tables.give_back(state, changes)
             logger.warning("no checkpoint: %s", error)
             return
-        except BaseException as error:  # noqa: BLE001 - a failed sync must end the process
+        except Exception as error:  # noqa: BLE001 - a failed sync must end the process
             self._broker.durability.fail(error)
             return
         self._store.finish_checkpoint(plan)

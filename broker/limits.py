@@ -52,6 +52,10 @@ CLIENT_IDS_REMEMBERED_MAX = 1_000
 IDLE_SWEEP_SECONDS_MAX = 10.0
 """Longest time between two looks for idle connections."""
 
+IN_MEMORY_JOURNAL_FILE_BYTES = 1024 * 1024
+IN_MEMORY_CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""With --in-memory the journal is memory that only waits to be given back by a checkpoint."""
+
 HOUSEKEEPING_SECONDS = 0.1
 """Time between two looks at what is due by the clock."""
 

@@ -10,6 +10,7 @@ import logging
 
 from broker import checkpoint_tables
 from broker.changes import decode_entry
+from broker.limits import IN_MEMORY_JOURNAL_FILE_BYTES
 from broker.settings import Settings
 from broker.state import State
 from storage.filesystem import Filesystem
@@ -23,7 +24,7 @@ def recover(settings: Settings, filesystem: Filesystem) -> State:
     """Open the directory and bring back everything durable."""
     options = StoreOptions(
         node_id=settings.node_id,
-        journal=JournalOptions(file_bytes=settings.journal_file_bytes),
+        journal=JournalOptions(file_bytes=_journal_file_bytes(settings)),
     )
     store = Store.open(filesystem, options, checkpoint_tables.TABLES)
     try:
@@ -31,6 +32,13 @@ def recover(settings: Settings, filesystem: Filesystem) -> State:
     except BaseException:
         store.close()
         raise
+
+
+def _journal_file_bytes(settings: Settings) -> int:
+    """A journal in memory is there in full from its first byte, so it is kept small."""
+    if settings.in_memory:
+        return min(settings.journal_file_bytes, IN_MEMORY_JOURNAL_FILE_BYTES)
+    return settings.journal_file_bytes
 
 
 def _replay(settings: Settings, store: Store) -> State:

@@ -139,6 +139,23 @@ def test_a_checkpoint_is_made_after_enough_bytes() -> None:
     run(scenario, checkpoint_interval_bytes=64 * 1024)
 
 
+def test_crashes_in_a_row_do_not_pile_up_journal_files() -> None:
+    filesystem = MemoryFilesystem()
+
+    async def life() -> None:
+        house = House(filesystem)
+        house.housekeeping.start()
+        await house.until(lambda: wal_files() == 1)
+        house.state.store.close()
+
+    def wal_files() -> int:
+        return sum(name.endswith(".wal") for name in filesystem.listdir("journal"))
+
+    for _ in range(6):
+        asyncio.run(life())
+    assert len(filesystem.listdir("journal")) <= 4
+
+
 def test_after_a_clean_stop_nothing_is_replayed() -> None:
     filesystem = MemoryFilesystem()
 
