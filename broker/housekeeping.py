@@ -15,7 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from broker import checkpoint_tables
 from broker.broker import Broker
 from broker.changes import Change, LogStartMoved, ProducersForgotten
-from broker.limits import HOUSEKEEPING_SECONDS, IN_MEMORY_CHECKPOINT_BYTES
+from broker.limits import (
+    CHECKPOINT_RETRY_SECONDS,
+    HOUSEKEEPING_SECONDS,
+    IN_MEMORY_CHECKPOINT_BYTES,
+)
 from broker.partition import Partition
 from storage.errors import StorageBusy, StorageFull
 from storage.retention import new_log_start
@@ -43,6 +47,7 @@ class Housekeeping:
         self._checkpoint_position: int | None = None
         """Where the journal stood at the last checkpoint of this run."""
         self._checkpoint_at = now
+        self._retry_at = now
         self._retention_at = now
         self._expiry_at = now
 
@@ -93,6 +98,8 @@ class Housekeeping:
             self._preparing = None
 
     def _checkpoint_is_due(self, now: float) -> bool:
+        if now < self._retry_at:
+            return False
         if self._checkpoint_position is None:
             # Every start begins a new journal file; only a checkpoint lets go of the old ones.
             return True
@@ -116,20 +123,24 @@ class Housekeeping:
             plan = self._store.collect_checkpoint(changes)
         except StorageFull as error:
             checkpoint_tables.give_back(state, changes)
-            logger.warning("no checkpoint: %s", error)
+            self._put_off_checkpoint(error)
             return
         try:
             await self._in_thread(self._store.write_checkpoint, plan)
         except (StorageFull, StorageBusy) as error:
             self._store.abandon_checkpoint(plan)
             checkpoint_tables.give_back(state, changes)
-            logger.warning("no checkpoint: %s", error)
+            self._put_off_checkpoint(error)
             return
         except Exception as error:  # noqa: BLE001 - a failed sync must end the process
             self._broker.durability.fail(error)
             return
         self._store.finish_checkpoint(plan)
         self._checkpoint_position = plan.position
+
+    def _put_off_checkpoint(self, reason: Exception) -> None:
+        logger.warning("no checkpoint now: %s", reason)
+        self._retry_at = self._loop.time() + CHECKPOINT_RETRY_SECONDS
 
     async def _in_thread(self, function: object, *arguments: object) -> None:
         await self._loop.run_in_executor(self._threads, function, *arguments)  # type: ignore[arg-type]

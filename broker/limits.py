@@ -59,6 +59,9 @@ IN_MEMORY_CHECKPOINT_BYTES = 4 * 1024 * 1024
 HOUSEKEEPING_SECONDS = 0.1
 """Time between two looks at what is due by the clock."""
 
+CHECKPOINT_RETRY_SECONDS = 5.0
+"""How long to wait after a checkpoint that a full disk or a busy database has prevented."""
+
 STOP_GRACE_SECONDS = 5.0
 """How long a graceful stop waits for answers on their way."""
 
