@@ -99,8 +99,8 @@ def _summary(data_dir: str, state: State) -> Finding:
     return Finding(
         OK,
         data_dir,
-        f"a broker can start here: {len(state.topics)} topics, {len(partitions)} partitions, "
-        f"{size_bytes} bytes of records",
+        f"a broker can start here; topics: {len(state.topics)}, partitions: {len(partitions)}, "
+        f"bytes of records: {size_bytes}",
     )
 
 
@@ -141,7 +141,7 @@ def _damaged_batches(partition: Partition) -> Iterator[Finding]:
                         ERROR,
                         f"{log.directory}, offset {header.base_offset}",
                         f"the batch of {header.record_count} records does not match its checksum",
-                        "restore this partition's files from a backup; readers of this batch fail",
+                        "restore these files from a backup; clients that check CRCs refuse it",
                     )
         except ProtocolError as error:
             yield Finding(ERROR, f"{log.directory}, offset {offset}", str(error))

@@ -65,6 +65,8 @@ def serve(settings: Settings, announce: Callable[[str], None]) -> int:
         return _refuse(f"cannot use {settings.data_dir}: {error}")
     except CannotListenError as error:
         return _refuse(str(error))
+    except FileExistsError:
+        return _refuse(f"cannot use {settings.data_dir}: it is not a directory")
     except OSError as error:
         return _refuse(f"cannot use {settings.data_dir}: {error.strerror or error}")
 
@@ -110,7 +112,7 @@ async def _run(settings: Settings, announce: Callable[[str], None]) -> int:
         if not stopped.done():
             stopped.set_result(exit_code)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop, EXIT_OK)
     state = recover(settings, _filesystem(settings))
     fsync = settings.durability == "fsync" and not settings.in_memory

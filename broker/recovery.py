@@ -50,5 +50,5 @@ def _replay(settings: Settings, store: Store) -> State:
             state.apply(change)
         entries += 1
     state.publish_all()
-    logger.info("%d topics, %d journal entries replayed", len(state.topics), entries)
+    logger.info("topics: %d, journal entries replayed: %d", len(state.topics), entries)
     return state

@@ -50,7 +50,12 @@ def _setting(default: Any, kind: str, allowed: str, doc: str, parse: Callable[[s
 
 
 def _text(default: str, doc: str) -> Any:
-    return _setting(default, "text", "any text", doc, str)
+    def parse(text: str) -> str:
+        if not text.strip():
+            raise SettingsError("empty; give a text or leave the setting out")
+        return text
+
+    return _setting(default, "text", "any text but an empty one", doc, parse)
 
 
 def _integer(default: int, least: int, most: int, doc: str) -> Any:
@@ -107,7 +112,7 @@ def split_address(text: str) -> tuple[str, int]:
     if not colon or not host or (":" in host and not bracketed):
         raise SettingsError("not an address; give HOST:PORT, for example 127.0.0.1:9092")
     if not (port_text.isascii() and port_text.isdigit() and int(port_text) <= PORT_MAX):
-        raise SettingsError(f"the port must be a number from 0 to {PORT_MAX}")
+        raise SettingsError(f"not an address: its port must be a number from 0 to {PORT_MAX}")
     return (host[1:-1] if bracketed else host), int(port_text)
 
 
@@ -227,11 +232,8 @@ class Settings:
     fetch_max_bytes: int = _integer(
         57_671_680, 1024, INT32_MAX, "Most bytes of records in one answer to a Fetch."
     )
-    max_incremental_fetch_session_cache_slots: int = _integer(
-        1000, 0, 1_000_000, "Incremental fetch sessions remembered at one time."
-    )
 
-    # Producers and groups
+    # Producers
     producer_id_expiration_ms: int = _integer(
         _DAY_MS,
         1,
@@ -245,9 +247,6 @@ class Settings:
         False,
         "Look at every record of every batch before it is stored, as Apache Kafka does; costs "
         "processor time. Off: a batch is judged by its header and its checksum.",
-    )
-    offset_metadata_max_bytes: int = _integer(
-        4096, 0, INT32_MAX, "Longest metadata text of a committed offset."
     )
 
     # Journal and disk

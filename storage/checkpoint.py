@@ -183,6 +183,7 @@ def _value_bytes(value: Value) -> bytes:
 
 
 def _create_tables(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
     for table in tables:
         columns = [f'"{name}" {SQL_TYPES[kind]}' for name, kind in table.columns.items()]
         columns.append(f'"{CRC_COLUMN}" INTEGER')
@@ -190,6 +191,7 @@ def _create_tables(connection: sqlite3.Connection, tables: Sequence[Table]) -> N
         connection.execute(
             f'CREATE TABLE "{table.name}" ({", ".join(columns)}, PRIMARY KEY ({key}))'
         )
+    connection.commit()
 
 
 def _translated(error: sqlite3.DatabaseError) -> Exception:

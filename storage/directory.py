@@ -22,6 +22,7 @@ FORMAT = 1
 UUID_BYTES = 16
 CLUSTER_ID_CHARACTERS = 22
 DATA_NAMES = ("journal", "topics", "state.sqlite")
+HARMLESS_NAMES = (LOCK, f"{META}.new", "lost+found")
 
 
 class DataDirectory:
@@ -64,9 +65,14 @@ class DataDirectory:
 def _create(
     filesystem: Filesystem, node_id: int, now_ms: int, random_bytes: Callable[[int], bytes]
 ) -> None:
-    for name in DATA_NAMES:
-        if filesystem.exists(name):
+    for name in filesystem.listdir("."):
+        if name in DATA_NAMES:
             raise CorruptDirectory(META, None, f"the file is missing, though there is {name}")
+        if name not in HARMLESS_NAMES:
+            raise StorageError(
+                f"the directory is no data directory of oncelog and not empty (there is {name});"
+                " choose an empty one"
+            )
     meta = {
         "format": FORMAT,
         "cluster_id": new_cluster_id(random_bytes),

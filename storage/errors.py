@@ -26,7 +26,10 @@ class AlreadyLocked(StorageError):
         self.path = path
         self.pid = pid
         holder = "another process" if pid is None else f"process {pid}"
-        super().__init__(f"the data directory is in use by {holder} (lock file {path})")
+        super().__init__(
+            f"the data directory is in use by {holder} (lock file {path}); stop it, or choose"
+            " another directory"
+        )
 
 
 class UnsupportedFormat(StorageError):

@@ -21,7 +21,6 @@ import shutil
 import sqlite3
 from collections.abc import Sequence
 from typing import Protocol
-from urllib.parse import quote
 
 from storage.errors import AlreadyLocked
 
@@ -184,6 +183,9 @@ class OsLock:
     def close(self) -> None:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
+            # The number of a process that has ended may soon be somebody else's.
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, 0)
             os.close(fd)
 
 
@@ -237,8 +239,17 @@ class OsFilesystem:
         return sqlite3.connect(self._path(path), isolation_level=None, check_same_thread=False)
 
     def open_database_to_read(self, path: str) -> sqlite3.Connection:
-        """A connection that cannot change anything."""
-        return sqlite3.connect(f"file:{quote(self._path(path))}?mode=ro", uri=True)
+        """A connection to a copy in memory; the directory itself need not be writable."""
+        import tempfile
+
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with tempfile.TemporaryDirectory() as place:
+            for suffix in ("", "-wal"):
+                if os.path.exists(self._path(path) + suffix):
+                    shutil.copyfile(self._path(path) + suffix, f"{place}/database{suffix}")
+            with contextlib.closing(sqlite3.connect(f"{place}/database")) as original:
+                original.backup(copy)
+        return copy
 
     def lock(self, path: str) -> OsLock:
         fd = os.open(self._path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

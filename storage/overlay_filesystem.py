@@ -59,6 +59,13 @@ class OverlayFile:
         """The overlay keeps its files until it goes itself."""
 
 
+class NoLock:
+    """Stands for the lock of a directory that cannot be written."""
+
+    def close(self) -> None:
+        """Nothing was locked."""
+
+
 class OverlayFilesystem:
     """See the top of this file. The lock is a real one: nobody may work here meanwhile."""
 
@@ -119,17 +126,16 @@ class OverlayFilesystem:
 
     def open_database(self, path: str) -> sqlite3.Connection:
         """A copy in memory of the database as it stands."""
-        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         if self._below.exists(path):
-            original = self._below.open_database_to_read(path)
-            try:
-                original.backup(copy)
-            finally:
-                original.close()
-        return copy
+            return self._below.open_database_to_read(path)
+        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
 
     def lock(self, path: str) -> Lock:
-        return self._below.lock(path)
+        """A real one, unless the directory cannot be written: then no broker works in it either."""
+        try:
+            return self._below.lock(path)
+        except PermissionError:
+            return NoLock()
 
     def read_bytes(self, path: str) -> bytes:
         if path in self._files:

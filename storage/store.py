@@ -27,10 +27,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
+from storage.checkpoint import PATH as CHECKPOINT_PATH
 from storage.checkpoint import Checkpoint, CheckpointData, Table, TableChange, Value
 from storage.directory import DataDirectory, partition_directory
-from storage.errors import StorageBusy, StorageFull, check
+from storage.errors import CorruptDirectory, StorageBusy, StorageFull, check
 from storage.filesystem import NO_SPACE_ERRNOS, Filesystem, parent_of
+from storage.journal import DIRECTORY as JOURNAL_DIRECTORY
 from storage.journal import Journal, JournalOptions
 from storage.log_environment import (
     LOADED_INDEX_BYTES_MAX,
@@ -129,6 +131,7 @@ class Store:
         with ExitStack() as undo:
             undo.callback(directory.close)
             own = (LOGS_TABLE, SEGMENTS_TABLE, DOOMED_TABLE)
+            _require_checkpoint(filesystem)
             checkpoint = Checkpoint(filesystem, (*tables, *own))
             undo.callback(checkpoint.close)
             store = cls(filesystem, options, directory, checkpoint)
@@ -337,6 +340,20 @@ class Store:
         self.journal.close()
         self._checkpoint.close()
         self.directory.close()
+
+
+def _require_checkpoint(filesystem: Filesystem) -> None:
+    """The database is made before the first journal file, so it cannot be missing beside one."""
+    if filesystem.exists(CHECKPOINT_PATH) or not filesystem.exists(JOURNAL_DIRECTORY):
+        return
+    files = [name for name in filesystem.listdir(JOURNAL_DIRECTORY) if name.endswith(".wal")]
+    if files:
+        raise CorruptDirectory(
+            CHECKPOINT_PATH,
+            None,
+            f"the file is missing, though there is {JOURNAL_DIRECTORY}/{files[0]}. Nothing was"
+            " changed. Restore it from a copy, or the whole data directory from a backup",
+        )
 
 
 def _add_own_changes(plan: CheckpointPlan) -> None:

@@ -10,11 +10,14 @@ in layout (they allow newer error codes of transactions).
 
 Deviations from Apache Kafka: transactions come later. Until then a request with a transactional id
 is checked (empty id: INVALID_REQUEST; timeout outside 1 ms to 15 minutes:
-INVALID_TRANSACTION_TIMEOUT) and then refused with INVALID_REQUEST. Version 6 (two-phase commit) is
-unstable in Kafka too.
+INVALID_TRANSACTION_TIMEOUT) and then refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED: every
+client gives up at once on that, where it would try again for ever on others. Version 6 (two-phase
+commit) is unstable in Kafka too.
 """
 
 from __future__ import annotations
+
+import logging
 
 from broker.changes import ProducerIdAllocated
 from broker.context import Context
@@ -24,6 +27,8 @@ from protocol.messages.init_producer_id import InitProducerIdRequest, InitProduc
 from storage.errors import StorageFull
 
 API = Api(22, 0, 5)
+
+logger = logging.getLogger("oncelog.producers")
 
 NONE_GIVEN = -1
 FIRST_EPOCH = 0
@@ -55,7 +60,12 @@ def _check(request: InitProducerIdRequest) -> None:
             ErrorCode.INVALID_TRANSACTION_TIMEOUT,
             f"the transaction timeout must lie between 1 and {TRANSACTION_TIMEOUT_MS_MAX} ms",
         )
-    raise KafkaError(ErrorCode.INVALID_REQUEST, "this broker has no transactions yet")
+    logger.warning(
+        "refused transactional id %.100r: transactions are not there yet", request.transactional_id
+    )
+    raise KafkaError(
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "this broker has no transactions yet"
+    )
 
 
 def _allocate(context: Context) -> int:

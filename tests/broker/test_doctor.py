@@ -63,7 +63,7 @@ def test_a_healthy_directory_is_well_and_stays_as_it_is(data_dir: Path) -> None:
     before = contents(data_dir)
     findings = examine(str(data_dir))
     assert {finding.severity for finding in findings} == {OK}
-    assert "1 topics, 1 partitions" in findings[0].what
+    assert "topics: 1, partitions: 1" in findings[0].what
     assert "producers" in findings[1].what
     assert contents(data_dir) == before
 

@@ -12,7 +12,7 @@ from protocol.records import Record, build_batch
 from storage.checkpoint import TableChange
 from storage.errors import (
     BrokenInvariant,
-    CorruptJournal,
+    CorruptDirectory,
     CorruptSegment,
     StorageError,
     StorageFull,
@@ -194,8 +194,19 @@ def test_a_lost_checkpoint_is_noticed() -> None:
     store.checkpoint()
     store.close()
     del filesystem.databases["state.sqlite"]
-    with pytest.raises(CorruptJournal, match="missing"):
+    before = {path: bytes(file.content) for path, file in filesystem.files.items()}
+    with pytest.raises(CorruptDirectory, match=r"state\.sqlite: the file is missing"):
         opened(filesystem)
+    assert filesystem.databases == {}
+    assert {path: bytes(file.content) for path, file in filesystem.files.items()} == before
+
+
+def test_a_directory_of_somebody_else_is_left_alone() -> None:
+    filesystem = MemoryFilesystem()
+    filesystem.open("thesis.txt", create=True).pwritev((b"mine",), 0)
+    with pytest.raises(StorageError, match=r"not empty \(there is thesis\.txt\)"):
+        opened(filesystem)
+    assert set(filesystem.listdir(".")) <= {"thesis.txt", "lock"}
 
 
 @pytest.mark.parametrize("damage", ["missing", "short", "no directory"])

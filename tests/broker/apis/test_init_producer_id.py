@@ -67,7 +67,7 @@ def test_a_transaction_timeout_out_of_bounds_is_refused(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_transactions_are_refused_for_now(broker: InProcessBroker, version: int) -> None:
     answer = ask(broker, version, transactional_id="a", transaction_timeout_ms=LONGEST_TIMEOUT_MS)
-    assert answer == (ErrorCode.INVALID_REQUEST, -1, -1)
+    assert answer == (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1, -1)
 
 
 def test_a_full_disk_is_an_error_that_clients_try_again(
