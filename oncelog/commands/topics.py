@@ -6,19 +6,22 @@ Owns the four subcommands and their output. Speaks to the broker through the adm
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from oncelog.client import Target, explain, kafka_errors
-from oncelog.errors import EXIT_FAILED, EXIT_OK, CommandError
+from oncelog.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, CommandError
 from oncelog.options import json_option, parse_pairs, target_options
 from oncelog.output import Output
+from oncelog.wording import counted
 
 if TYPE_CHECKING:
     from confluent_kafka import Node
     from confluent_kafka.admin import AdminClient, TopicDescription
 
+# librdkafka asks for no more at once, and refuses in words of its own.
+PARTITIONS_MAX: Final = 100_000
 LIST_COLUMNS = {"name": "topic", "partitions": "partitions", "replication_factor": "replicas"}
 PARTITION_COLUMNS = {
     "partition": "partition",
@@ -100,11 +103,14 @@ def create_topic(
     \b
     Examples:
       oncelog topics create orders
-      oncelog topics create orders --partitions 8 --config cleanup.policy=compact
+      oncelog topics create orders --partitions 8 --config retention.ms=3600000
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import NewTopic
 
+    if partitions is not None and partitions > PARTITIONS_MAX:
+        why = f"a topic is created with at most {PARTITIONS_MAX:,} partitions"
+        raise CommandError(f"cannot create topic {name}", why, exit_code=EXIT_USAGE)
     topic = NewTopic(
         name,
         num_partitions=partitions or -1,
@@ -122,11 +128,21 @@ def create_topic(
             if not (exists and if_not_exists):
                 raise
             created = False
+        if created and replication_factor is not None:
+            _note_replicas(admin, name, replication_factor, target.timeout_s)
     if output.as_json:
         output.document({"name": name, "created": created})
     else:
         output.text(f"created {name}" if created else f"{name} is there already")
     return EXIT_OK
+
+
+def _note_replicas(admin: AdminClient, name: str, wanted: int, timeout_s: float) -> None:
+    partitions = admin.list_topics(name, timeout=timeout_s).topics[name].partitions.values()
+    found = min((len(partition.replicas) for partition in partitions), default=wanted)
+    if found < wanted:
+        note = f"each partition has {counted(found, 'replica')}, not {wanted}"
+        click.echo(f"oncelog: note: {note}", err=True)
 
 
 @command.command("describe")
@@ -168,7 +184,11 @@ def delete_topics(names: tuple[str, ...], yes: bool, target: Target, output: Out
       oncelog topics delete orders payments --yes --json
     """
     if not yes and not output.as_json and sys.stdin.isatty():
-        click.confirm(f"Delete {', '.join(names)} and all records in them?", abort=True, err=True)
+        those = "it" if len(names) == 1 else "them"
+        question = f"Delete {', '.join(names)} and all records in {those}?"
+        if not click.confirm(question, err=True):
+            output.text("nothing was deleted")
+            return EXIT_FAILED
     admin = target.admin()
     with kafka_errors("cannot delete topics"):
         futures = admin.delete_topics(list(names), request_timeout=target.timeout_s)
@@ -216,7 +236,8 @@ def _describe(admin: AdminClient, name: str, timeout_s: float) -> dict[str, Any]
         }
         for partition in description.partitions
     ]
-    topic_id = str(description.topic_id)
+    # Kafka's own tools write ids in the alphabet that is safe in addresses and file names.
+    topic_id = str(description.topic_id).replace("+", "-").replace("/", "_")
     return {"name": name, "id": topic_id, "partitions": partitions, "configs": configs}
 
 

@@ -1,5 +1,10 @@
 """`oncelog topics` against a broker."""
 
+import io
+import re
+
+import pytest
+
 from tests.support.command_line import oncelog, succeed
 
 
@@ -55,5 +60,39 @@ def test_tables_for_people_hold_every_name_in_full(bootstrap: str, topic: str) -
     succeed("topics", "create", topic, "--bootstrap", bootstrap)
     assert topic in succeed("topics", "list", "--bootstrap", bootstrap).out
     described = succeed("topics", "describe", topic, "--bootstrap", bootstrap).out
+    assert re.search(r"  id [A-Za-z0-9_-]{22}\n", described)
     assert f"topic {topic} " in described
     assert "changed settings: none" in described
+
+
+def test_more_partitions_than_can_be_asked_for_are_refused_in_plain_words(
+    bootstrap: str, topic: str
+) -> None:
+    said = oncelog("topics", "create", topic, "-p", "1000000", "--bootstrap", bootstrap)
+    assert said.exit_code == 2
+    why = "a topic is created with at most 100,000 partitions"
+    assert said.err == f"oncelog: cannot create topic {topic}: {why}\n"
+
+
+def test_fewer_replicas_than_asked_for_are_noted(bootstrap: str, topic: str) -> None:
+    flags = ("--replication-factor", "3", "--bootstrap", bootstrap)
+    said = oncelog("topics", "create", topic, *flags)
+    assert (said.exit_code, said.out) == (0, f"created {topic}\n")
+    assert said.err == "oncelog: note: each partition has 1 replica, not 3\n"
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("names", "those"), [(["a"], "it"), (["a", "b"], "them")])
+def test_nothing_is_deleted_when_the_question_is_answered_with_no(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], those: str
+) -> None:
+    monkeypatch.setattr(io, "TextIOWrapper", Terminal)
+    said = oncelog("topics", "delete", *names, "--bootstrap", "127.0.0.1:1", stdin=b"n\n")
+    assert (said.exit_code, said.out) == (1, "nothing was deleted\n")
+    assert f"all records in {those}?" in said.err
