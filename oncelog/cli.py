@@ -58,5 +58,6 @@ def root() -> None:
       0    it worked, nothing is wrong
       1    it failed, or a check found a problem
       2    the command line or a setting is wrong
+      70   serve: a write or sync of the data directory failed
       130  interrupted with Ctrl-C
     """

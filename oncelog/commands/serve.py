@@ -45,7 +45,8 @@ def command(
     """Start a broker and run it until Ctrl-C or SIGTERM.
 
     When it accepts connections it prints one line that begins with "oncelog ready" and names the
-    address and the data directory.
+    address and the data directory. With --json that line is a JSON object; what the broker says
+    on stderr, a refusal to start for example, stays text.
 
     A setting is looked for in the flags, then in the environment (ONCELOG_NUM_PARTITIONS for
     num.partitions), then in the file given by --config. docs/SETTINGS.md lists all settings.

@@ -1,5 +1,6 @@
 """The command line as a whole: help, exit codes, one-line errors, quick start."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 from oncelog import __version__
-from oncelog.cli import COMMANDS
+from oncelog.cli import COMMANDS, root
 from oncelog.errors import CommandError
 from oncelog.start_point import FORMS
 from tests.support.broker_process import REPOSITORY
@@ -29,6 +30,7 @@ def test_help_lists_every_command_and_the_exit_codes() -> None:
         assert name in text
         assert summary in text
     assert "Exit codes:" in text
+    assert "\n    70 " in text
 
 
 @pytest.mark.parametrize("path", SUBCOMMANDS, ids=" ".join)
@@ -46,7 +48,12 @@ def test_every_command_speaks_json(path: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["sevre"], "oncelog: No such command 'sevre'; see: oncelog --help\n"),
+        (["sevre"], "oncelog: No such command 'sevre'; perhaps serve, see: oncelog --help\n"),
+        (["zzz"], "oncelog: No such command 'zzz'; see: oncelog --help\n"),
+        (
+            ["topics", "crate"],
+            "oncelog: No such command 'crate'; perhaps create, see: oncelog topics --help\n",
+        ),
         (["serve", "--what"], "oncelog: No such option '--what'; see: oncelog serve --help\n"),
         (["produce"], "oncelog: Missing argument 'TOPIC'; see: oncelog produce --help\n"),
         (
@@ -91,6 +98,18 @@ def test_with_json_an_error_is_json_too() -> None:
     assert error["error"] == f"cannot reach a broker at {NOBODY}"
     assert error["why"] == "connection refused"
     assert "oncelog serve" in error["fix"]
+
+
+def test_an_error_of_the_system_that_nobody_foresaw_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_context: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/somewhere")
+
+    monkeypatch.setattr(root, "invoke", refuse)
+    said = oncelog("topics", "list")
+    assert (said.exit_code, said.out) == (1, "")
+    assert said.err == "oncelog: cannot use /somewhere: permission denied\n"
 
 
 def test_no_command_at_all_shows_the_help_and_exit_code_2() -> None:
