@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from oncelog.client import Target, explain, reason_of
 from oncelog.errors import CommandError
 from oncelog.probe import ProbeError, VersionRanges, ask_versions
+from oncelog.wording import counted
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -127,7 +128,8 @@ def check_topics(admin: AdminClient, timeout_s: float) -> Iterator[Check]:
         detail = f"{len(headless)} of {count} partitions have no leader: {', '.join(headless[:5])}"
         yield Check("topics", ERROR, detail, "see the broker's log")
     else:
-        yield Check("topics", OK, f"{len(metadata.topics)} topics, {count} partitions, all led")
+        topics = counted(len(metadata.topics), "topic")
+        yield Check("topics", OK, f"{topics}, {counted(count, 'partition')}, all led")
 
 
 def check_round_trip(target: Target, admin: AdminClient) -> Iterator[Check]:

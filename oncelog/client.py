@@ -23,6 +23,10 @@ DEFAULT_PORT: Final = 9092
 UNUSED_GROUP: Final = "oncelog-command-line"
 # librdkafka's own log lines are not for the user of a command; errors reach us as exceptions.
 LOG_LEVEL_CRITICAL: Final = 2
+# Most answers bear only the code of a bad topic name, and librdkafka says no more of it.
+TOPIC_NAME_RULE: Final = (
+    "a topic name has 1 to 249 letters, digits, '.', '_' and '-', and is not '.' or '..'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ class Target:
         self.require_reachable()
         from confluent_kafka import Consumer
 
-        base = {"group.id": UNUSED_GROUP, "enable.auto.commit": False}
+        # Without check.crcs a record that was damaged on disk would be shown as if it were good.
+        base = {"group.id": UNUSED_GROUP, "enable.auto.commit": False, "check.crcs": True}
         with kafka_errors("cannot make a consumer"):
             return Consumer({**self.configuration(), **base, **configuration, **self.properties})
 
@@ -124,6 +129,8 @@ def explain(error: object) -> str:
     from confluent_kafka import KafkaError
 
     text = error.str() if isinstance(error, KafkaError) else str(error)
+    if text == "Broker: Invalid topic":
+        return TOPIC_NAME_RULE
     return text.replace("Local: ", "").replace("Broker: ", "")
 
 

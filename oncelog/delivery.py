@@ -6,7 +6,12 @@ Owns the tally of one run of `produce`. Never sends anything.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from oncelog.wording import counted
+
+# The rate of a shorter run says more about its start than about the broker.
+RATE_ELAPSED_MIN_S: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -28,6 +33,8 @@ class Delivery:
     acknowledged: int = 0
     failed: int = 0
     first_failure: str = ""
+    # Whether a failed record may have been stored all the same: nobody heard an answer.
+    is_doubtful: bool = False
     partitions: dict[int, PartitionTally] = field(default_factory=dict)
 
     def send(self, size_bytes: int) -> None:
@@ -44,9 +51,16 @@ class Delivery:
         tally.first_offset = min(tally.first_offset, offset)
         tally.last_offset = max(tally.last_offset, offset)
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, *, doubtful: bool = False) -> None:
         self.failed += 1
         self.first_failure = self.first_failure or reason
+        self.is_doubtful = self.is_doubtful or doubtful
+
+    def failure_as_text(self) -> str:
+        """How many failed; said with care when some may be stored."""
+        verb = "was" if self.failed == 1 else "were"
+        outcome = "acknowledged, some may be stored" if self.is_doubtful else "written"
+        return f"{self.failed:,} of {counted(self.sent, 'record')} {verb} not {outcome}"
 
     def as_json(self, elapsed_s: float) -> dict[str, Any]:
         return {
@@ -68,11 +82,10 @@ class Delivery:
         }
 
     def as_text(self, elapsed_s: float) -> str:
-        rate = round(self.acknowledged / elapsed_s) if elapsed_s > 0 else 0
-        noun = "record" if self.acknowledged == 1 else "records"
-        spread = len(self.partitions)
-        places = "1 partition" if spread == 1 else f"{spread} partitions"
-        return (
-            f"{self.acknowledged:,} {noun} acknowledged in {places} of {self.topic}, "
-            f"{elapsed_s:.2f} s, {rate:,} records/s"
-        )
+        text = f"{counted(self.acknowledged, 'record')} acknowledged"
+        if self.partitions:
+            text += f" in {counted(len(self.partitions), 'partition')} of {self.topic}"
+        text += f", {elapsed_s:.2f} s"
+        if elapsed_s >= RATE_ELAPSED_MIN_S:
+            text += f", {round(self.acknowledged / elapsed_s):,} records/s"
+        return text

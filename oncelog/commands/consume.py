@@ -222,8 +222,16 @@ def _places(
         logical = OFFSET_BEGINNING if start.kind is StartKind.BEGINNING else OFFSET_END
         return [TopicPartition(topic, partition, logical) for partition in partitions]
     places = []
+    short: list[int] = []
     for partition in partitions:
         place = TopicPartition(topic, partition)
         low, high = consumer.get_watermark_offsets(place, timeout=timeout_s) or (0, 0)
         places.append(TopicPartition(topic, partition, start.offset_between(low, high)))
+        if start.kind is StartKind.OFFSET and start.number > high:
+            short.append(partition)
+    if short:
+        noun = "partition" if len(short) == 1 else "partitions"
+        which = ", ".join(map(str, short))
+        note = f"offset {start.number} is past the end of {noun} {which}; starting at the end"
+        click.echo(f"oncelog: note: {note}", err=True)
     return places

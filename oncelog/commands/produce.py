@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -19,7 +20,7 @@ import click
 
 from oncelog.client import Target, explain, kafka_errors, reason_of
 from oncelog.delivery import Delivery
-from oncelog.errors import EXIT_OK, EXIT_USAGE, CommandError
+from oncelog.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CommandError
 from oncelog.options import json_option, parse_pairs, target_options
 from oncelog.output import Output
 from oncelog.progress import RECORDS_BETWEEN_UPDATES, Update, progress_bar
@@ -30,12 +31,15 @@ from oncelog.records import (
     RecordFormatError,
     parse_json_record,
 )
+from oncelog.wording import counted
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 FLUSH_STEP_S: Final = 0.1
+# librdkafka's own limit of a record where --property sets no other.
+RECORD_BYTES_MAX: Final = 1_000_000
 
 
 @click.command()
@@ -95,12 +99,16 @@ def command(
         headers=tuple((name, value.encode()) for name, value in parse_pairs(headers, "-H").items()),
         partition=partition,
         show=_acknowledgement_printer(output) if verbose else None,
+        record_bytes_max=target.properties.get("message.max.bytes", f"{RECORD_BYTES_MAX}"),
     )
     started_s = time.monotonic()
     with _opened(file_name) as stream, kafka_errors(f"cannot produce to {topic}"):
         wanted = not (output.as_json or verbose or stream.isatty())
         with progress_bar(delivery, _size_of(stream), wanted=wanted) as update:
-            sender.send_all(stream, update)
+            try:
+                sender.send_all(stream, update)
+            except KeyboardInterrupt:
+                raise interruption(delivery) from None
     elapsed_s = time.monotonic() - started_s
     if output.as_json:
         # After the lines of --verbose the summary is one more line, not a document over several.
@@ -108,9 +116,19 @@ def command(
     else:
         output.text(delivery.as_text(elapsed_s))
     if delivery.failed:
-        what = f"{delivery.failed} of {delivery.sent} records were not written"
-        raise CommandError(what, delivery.first_failure, "see: oncelog doctor")
+        raise CommandError(
+            delivery.failure_as_text(), delivery.first_failure, sender.advice(target.timeout_s)
+        )
     return EXIT_OK
+
+
+def interruption(delivery: Delivery) -> CommandError:
+    """Ctrl-C: what is known of the records that were sent before it."""
+    text = f"interrupted; {counted(delivery.acknowledged, 'record')} acknowledged"
+    unknown = delivery.sent - delivery.acknowledged
+    if unknown:
+        text += f", {unknown:,} not: some may be stored"
+    return CommandError(text, exit_code=EXIT_INTERRUPTED)
 
 
 def producer_configuration(codec: str, acks: str, timeout_s: float) -> dict[str, Any]:
@@ -132,7 +150,9 @@ class Sender:
     headers: Headers
     partition: int | None
     show: Callable[[Message], None] | None
+    record_bytes_max: str
     bytes_read: int = field(default=0)
+    has_unknown_partition: bool = field(default=False)
 
     def send_all(self, stream: BinaryIO, update: Update) -> None:
         """Sends every line; whatever was sent is waited for, even when a line is bad."""
@@ -148,28 +168,51 @@ class Sender:
                 update(self.bytes_read)
 
     def _send_line(self, number: int, line: bytes) -> None:
+        from confluent_kafka import KafkaError, KafkaException
+
         try:
             record = self.parse(line)
         except RecordFormatError as error:
             what = f"line {number} is not a record"
             raise CommandError(what, str(error), "the lines before it were sent") from None
         self.delivery.send(len(record.key or b"") + len(record.value or b""))
-        arguments = self._arguments(record)
+        arguments = self._arguments(number, record)
         while True:
             try:
                 self.producer.produce(self.delivery.topic, **arguments)
             except BufferError:
                 # The queue is full: wait for acknowledgements, then try the same record again.
                 self.producer.poll(FLUSH_STEP_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                    raise
+                raise self._too_long(number, len(line)) from None
             else:
                 return
 
-    def _arguments(self, record: InputRecord) -> dict[str, Any]:
+    def _too_long(self, number: int, size_bytes: int) -> CommandError:
+        return CommandError(
+            f"line {number} is too long for a record",
+            f"it has {size_bytes} bytes, the limit is {self.record_bytes_max}",
+            "the lines before it were sent; raise the limit with -X message.max.bytes=N "
+            "and the topic's max.message.bytes",
+        )
+
+    def advice(self, timeout_s: float) -> str:
+        """What to do about records that were refused."""
+        if not self.has_unknown_partition:
+            return "see: oncelog doctor"
+        topic = self.delivery.topic
+        with kafka_errors(f"cannot produce to {topic}"):
+            there = self.producer.list_topics(topic, timeout=timeout_s).topics[topic].partitions
+        return f"its last partition is {len(there) - 1}"
+
+    def _arguments(self, number: int, record: InputRecord) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "key": record.key,
             "value": record.value,
             "headers": list(record.headers + self.headers),
-            "on_delivery": self._on_delivery,
+            "on_delivery": partial(self._on_delivery, number),
         }
         partition = record.partition if self.partition is None else self.partition
         if partition is not None:
@@ -178,13 +221,31 @@ class Sender:
             arguments["timestamp"] = record.timestamp_ms
         return arguments
 
-    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(self, number: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self.delivery.refuse(explain(error))
+            self._refuse(number, error, message)
             return
         self.delivery.acknowledge(message.partition() or 0, message.offset() or 0)
         if self.show is not None:
             self.show(message)
+
+    def _refuse(self, number: int, error: KafkaError, message: Message) -> None:
+        from confluent_kafka import KafkaError
+
+        reason = explain(error)
+        if error.code() == KafkaError._UNKNOWN_PARTITION:
+            self.has_unknown_partition = True
+            reason = f"{self.delivery.topic} has no partition {message.partition()}"
+        elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            reason = f"line {number} is larger than the topic's max.message.bytes"
+        unheard = (
+            KafkaError._MSG_TIMED_OUT,
+            KafkaError._TIMED_OUT,
+            KafkaError._TRANSPORT,
+            KafkaError.REQUEST_TIMED_OUT,
+            KafkaError.NETWORK_EXCEPTION,
+        )
+        self.delivery.refuse(reason, doubtful=error.code() in unheard)
 
 
 def _acknowledgement_printer(output: Output) -> Callable[[Message], None]:

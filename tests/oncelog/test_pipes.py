@@ -10,9 +10,13 @@ from tests.support.command_line import succeed
 COMMAND = [sys.executable, "-m", "oncelog"]
 
 
-def start(*arguments: str) -> subprocess.Popen[bytes]:
+def start(*arguments: str, stdin: int | None = None) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, *arguments],
+        cwd=REPOSITORY,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -38,4 +42,20 @@ def test_consume_follows_until_it_is_interrupted(bootstrap: str, topic: str) -> 
         assert process.stdout.readline() == b"second\n"
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == b""
+        assert process.wait() == 130
+
+
+def test_produce_says_how_much_was_acknowledged_before_it_was_interrupted(
+    bootstrap: str, topic: str
+) -> None:
+    where = ("--bootstrap", bootstrap)
+    succeed("topics", "create", topic, *where)
+    with start("produce", topic, *where, stdin=subprocess.PIPE) as process:
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise AssertionError
+        process.stdin.write(b"first\n")
+        process.stdin.flush()
+        assert succeed("consume", topic, "--count", "1", *where).stdout == b"first\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b"oncelog: interrupted; 1 record acknowledged\n"
         assert process.wait() == 130

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from oncelog.client import TOPIC_NAME_RULE
+from tests.support.broker_process import BrokerProcess
 from tests.support.command_line import oncelog, succeed
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -78,8 +80,29 @@ def test_a_record_that_is_too_large_fails_with_its_reason(bootstrap: str, topic:
     flags = ("--bootstrap", bootstrap, "-X", "message.max.bytes=2000000")
     said = oncelog("produce", topic, *flags, stdin=b"x" * 1_500_000 + b"\n")
     assert said.exit_code == 1
-    assert "1 of 1 records were not written: " in said.err
-    assert "large" in said.err
+    assert "1 of 1 record was not written: line 1 is larger than the topic's " in said.err
+
+
+def test_a_line_longer_than_a_record_may_be_is_named_with_the_limit(
+    bootstrap: str, topic: str
+) -> None:
+    flags = ("--partition", "0", "--bootstrap", bootstrap, "-X", "message.max.bytes=1000")
+    said = oncelog("produce", topic, *flags, stdin=b"a\n" + b"x" * 2000 + b"\nb\n")
+    assert said.exit_code == 1
+    why = "it has 2000 bytes, the limit is 1000"
+    assert said.err.startswith(f"oncelog: line 2 is too long for a record: {why}; ")
+    assert read(bootstrap, topic) == b"a\n"
+
+
+def test_produce_says_what_is_wrong_with_a_name_or_a_partition(bootstrap: str, topic: str) -> None:
+    said = oncelog("produce", "bad name", "--bootstrap", bootstrap, stdin=b"a\n")
+    assert (said.exit_code, said.out.startswith("0 records acknowledged, ")) == (1, True)
+    assert f"1 of 1 record was not written: {TOPIC_NAME_RULE}" in said.err
+    flags = ("--partitions", "2", "--bootstrap", bootstrap)
+    succeed("topics", "create", topic, *flags)
+    said = oncelog("produce", topic, "-p", "99", "--bootstrap", bootstrap, stdin=b"a\n")
+    assert said.exit_code == 1
+    assert said.err.endswith(f": {topic} has no partition 99; its last partition is 1\n")
 
 
 def test_a_line_that_is_not_json_stops_after_the_good_ones(bootstrap: str, topic: str) -> None:
@@ -107,7 +130,7 @@ def five_records(bootstrap: str) -> str:
         ("beginning", b"0\n1\n2\n3\n4\n"),
         ("end", b""),
         ("3", b"3\n4\n"),
-        ("99", b""),
+        ("5", b""),
         ("-2", b"3\n4\n"),
         ("-99", b"0\n1\n2\n3\n4\n"),
         ("@1700000000002", b"2\n3\n4\n"),
@@ -119,6 +142,27 @@ def test_reading_starts_where_it_is_told_to(
     bootstrap: str, five_records: str, start: str, expected: bytes
 ) -> None:
     assert read(bootstrap, five_records, "--partition", "0", "--from", start) == expected
+
+
+def test_a_start_past_the_end_is_noted(bootstrap: str, five_records: str) -> None:
+    flags = ("--partition", "0", "--from", "99", "--exit-at-end", "--bootstrap", bootstrap)
+    said = oncelog("consume", five_records, *flags)
+    assert (said.exit_code, said.out) == (0, "")
+    note = "offset 99 is past the end of partition 0; starting at the end"
+    assert said.err == f"oncelog: note: {note}\n"
+
+
+def test_a_record_that_was_damaged_on_disk_is_an_error_and_is_not_shown(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data") as broker:
+        write(broker.bootstrap, "t", b"precious\n")
+        for file in (tmp_path / "data").rglob("*"):
+            if file.is_file() and b"precious" in (found := file.read_bytes()):
+                with file.open("r+b") as stream:
+                    stream.seek(found.index(b"precious"))
+                    stream.write(b"P")
+        said = oncelog("consume", "t", "--exit-at-end", "--bootstrap", broker.bootstrap)
+    assert said.exit_code == 1
+    assert said.out == ""
 
 
 def test_count_ends_after_so_many_records(bootstrap: str, topic: str) -> None:
