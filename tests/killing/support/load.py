@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import Any, Final, Self
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tests.killing.support.history import History, Place
 
@@ -82,6 +82,12 @@ class Load:
                     raise AssertionError(f"no progress; fatal errors: {self.fatal}")
 
     def _run(self) -> None:
+        try:
+            self._send_numbers()
+        except KafkaException as error:
+            self.fatal.append(str(error))
+
+    def _send_numbers(self) -> None:
         number = 0
         while not self._stop.is_set() and not self.fatal:
             if len(self._producer) >= OUTSTANDING_MAX:
