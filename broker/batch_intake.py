@@ -39,7 +39,7 @@ from protocol.record_batch import (
     set_base_offset_and_epoch,
     set_log_append_time,
 )
-from storage.errors import StorageFull
+from storage.errors import CorruptData, StorageFull
 from txn.eos_manager import CONFLICTING_DUPLICATE, Duplicate, Refused
 
 if TYPE_CHECKING:
@@ -206,6 +206,13 @@ def _store(
         batch[ATTRIBUTES_AT + 1] &= ~LOG_APPEND_TIME_BIT
         seal(batch, 0)
     header = read_header(batch)
+    try:
+        log.prepare_append()
+    except (CorruptData, OSError) as error:
+        logger.error("cannot append to %s-%d: %s", topic.name, partition.index, error)
+        raise KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, "the partition's files are damaged"
+        ) from None
     roll = log.wants_roll(
         len(batch),
         header.max_timestamp,

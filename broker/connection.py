@@ -72,7 +72,6 @@ class Connection(asyncio.BufferedProtocol):
         "_transport",
         "_unsent_bytes",
         "_waits_durable",
-        "client_software",
         "has_more",
         "last_active",
         "on_interrupt",
@@ -97,7 +96,6 @@ class Connection(asyncio.BufferedProtocol):
         self._resume_scheduled = False
         self._closing = False
         self.peer = ""
-        self.client_software = ""
         self.last_active = 0.0
         self.has_more = False
         """Whether more bytes stand behind the request that is being handled."""
@@ -173,6 +171,22 @@ class Connection(asyncio.BufferedProtocol):
         at_once = end > COPY_BELOW_BYTES or buffer is not self._server.memory.shared
         if not at_once:
             buffer = buffer[:end]
+        try:
+            at, waits_for_sync = self._handle_frames(buffer, end)
+        finally:
+            # Whatever happens: the journal's queue points into a buffer others will write to.
+            if at_once:
+                self._durability.flush()
+        if self._closing:
+            self._receive.clear()
+        else:
+            self._receive.keep(buffer, at, end)
+        self._drain()
+        if self._paused_reading and not waits_for_sync and not self._is_blocked():
+            self._schedule_resume()
+
+    def _handle_frames(self, buffer: bytearray, end: int) -> tuple[int, bool]:
+        """Where the first unhandled byte is, and whether the frame there waits for a sync."""
         at = 0
         handled = 0
         waits_for_sync = False
@@ -192,15 +206,7 @@ class Connection(asyncio.BufferedProtocol):
             self._request(buffer, at + SIZE.size, frame_end)
             at = frame_end
             handled += 1
-        if at_once:
-            self._durability.flush()
-        if self._closing:
-            self._receive.clear()
-        else:
-            self._receive.keep(buffer, at, end)
-        self._drain()
-        if self._paused_reading and not waits_for_sync and not self._is_blocked():
-            self._schedule_resume()
+        return at, waits_for_sync
 
     def _is_blocked(self) -> bool:
         return self._task is not None or self._paused_writing or self._out.is_full
@@ -220,22 +226,19 @@ class Connection(asyncio.BufferedProtocol):
         try:
             handler, context, request = self._decode(buffer, at, end)
             response = handler.handle(context, request)
+            if type(response) is CoroutineType:
+                task = self._server.loop.create_task(response)
+                self._task = task
+                task.add_done_callback(lambda done: self._task_done(handler, context, done))
+            elif response is not None:
+                self._answer(handler, context, response)
         except ProtocolError as error:
             self.close(f"malformed request: {error}")
-            return
         except CloseConnection as error:
             self.close(str(error))
-            return
         except Exception:
             logger.exception("request from %s failed", self.peer)
             self.close("internal error")
-            return
-        if type(response) is CoroutineType:
-            task = self._server.loop.create_task(response)
-            self._task = task
-            task.add_done_callback(lambda done: self._task_done(handler, context, done))
-        elif response is not None:
-            self._answer(handler, context, response)
 
     def _decode(self, buffer: bytearray, at: int, end: int) -> tuple[Handler, Context, Any]:
         """The request's handler, context and body; ProtocolError for whatever Kafka hangs up on."""
@@ -282,14 +285,15 @@ class Connection(asyncio.BufferedProtocol):
     def _task_done(self, handler: Handler, context: Context, task: asyncio.Task[Any]) -> None:
         self._task = None
         self.on_interrupt = None
-        if task.cancelled() or self._closing:
+        if task.cancelled():
             return
-        error = task.exception()
-        if error is not None:
-            logger.error("request from %s failed", self.peer, exc_info=error)
+        try:
+            response = task.result()
+            if not self._closing:
+                self._answer(handler, context, response)
+        except Exception:
+            logger.exception("request from %s failed", self.peer)
             self.close("internal error")
-            return
-        self._answer(handler, context, task.result())
         self._resume()
 
     # Answers out.

@@ -61,9 +61,19 @@ class Durability:
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Journal the changes as one entry and apply them; StorageFull comes before either."""
-        position = self._journal.append(encode_entry(changes))
-        for change in changes:
-            self._state.apply(change)
+        entry = encode_entry(changes)
+        try:
+            position = self._journal.append(entry)
+        except OSError as error:
+            self._on_fatal(error)
+            raise
+        try:
+            for change in changes:
+                self._state.apply(change)
+        except BaseException as error:
+            # The journal says it happened and memory says it did not: only a restart can tell.
+            self._on_fatal(error)
+            raise
         if not self._flush_scheduled:
             # Connections flush at the end of their turn; this one is for everybody else.
             self._flush_scheduled = True
@@ -75,7 +85,7 @@ class Durability:
         self._flush_scheduled = False
         try:
             self._store.flush()
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever was not written is in doubt now
             self._on_fatal(error)
             return
         if self._journal.end > self._journal.durable:
@@ -114,6 +124,7 @@ class Durability:
         self._target = self._journal.end
         self._publishing = self._take_touched()
         if self._syncer is None:
+            self._journal.skip_sync()
             self._synced()
         else:
             self._syncer.start(self._synced)

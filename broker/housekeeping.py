@@ -94,6 +94,8 @@ class Housekeeping:
         except StorageFull:
             # The journal remembers that it is full; writes are refused until this works.
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        except Exception as error:  # noqa: BLE001 - a failed sync must end the process
+            self._broker.durability.fail(error)
         finally:
             self._preparing = None
 
@@ -124,6 +126,9 @@ class Housekeeping:
         except StorageFull as error:
             checkpoint_tables.give_back(state, changes)
             self._put_off_checkpoint(error)
+            return
+        except Exception as error:  # noqa: BLE001 - what was being written is in doubt now
+            self._broker.durability.fail(error)
             return
         try:
             await self._in_thread(self._store.write_checkpoint, plan)

@@ -49,6 +49,9 @@ CLOSE_LINGER_SECONDS = 10.0
 CLIENT_IDS_REMEMBERED_MAX = 1_000
 """Decoded client ids kept, so that each request need not decode its own."""
 
+DESCRIPTORS_RESERVED = 100
+"""File descriptors for the journal, the checkpoint and the process itself."""
+
 IDLE_SWEEP_SECONDS_MAX = 10.0
 """Longest time between two looks for idle connections."""
 

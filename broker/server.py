@@ -7,6 +7,7 @@ Never knows: what is said on a connection.
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,27 @@ from broker.answer_queue import UnsentMemory
 from broker.connection import Connection
 from broker.limits import (
     CLIENT_IDS_REMEMBERED_MAX,
+    DESCRIPTORS_RESERVED,
     IDLE_SWEEP_SECONDS_MAX,
     STALLED_PEER_SECONDS,
 )
 from broker.receive_buffer import ReceiveMemory
 from broker.registry import Handler
 from protocol.errors import ProtocolError
+from storage.log_environment import OPEN_FILES_MAX
 
 if TYPE_CHECKING:
     from broker.broker import Broker
 
 BACKLOG = 1024
+
+
+def _descriptors_for_peers() -> int:
+    """Descriptors that connections may use up; the files must always get theirs."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 1 << 30
+    return max(soft - OPEN_FILES_MAX - DESCRIPTORS_RESERVED, DESCRIPTORS_RESERVED)
 
 
 class Server:
@@ -40,6 +51,7 @@ class Server:
         self.unsent = UnsentMemory()
         self.connections: set[Connection] = set()
         self._client_ids: dict[bytes, str] = {}
+        self._connections_max = min(broker.settings.max_connections, _descriptors_for_peers())
         self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -56,7 +68,7 @@ class Server:
     def admit(self, connection: Connection) -> bool:
         """Whether one more connection fits; it counts either way until it is forgotten."""
         self.connections.add(connection)
-        return len(self.connections) <= self.broker.settings.max_connections
+        return len(self.connections) <= self._connections_max
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)

@@ -13,10 +13,16 @@ class ProtocolError(Exception):
     """The peer sent bytes that cannot be what they claim to be."""
 
 
+MESSAGE_CHARACTERS_MAX = 1_000
+
+
 class KafkaError(Exception):
     """A well-formed request that is answered with an error number."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        if message is not None and len(message) > MESSAGE_CHARACTERS_MAX:
+            # Messages quote what the client sent, and a string on the wire has a largest length.
+            message = message[:MESSAGE_CHARACTERS_MAX] + "..."
         super().__init__(code.name if message is None else f"{code.name}: {message}")
         self.code = code
         self.message = message

@@ -21,6 +21,8 @@ META = "meta.json"
 FORMAT = 1
 UUID_BYTES = 16
 CLUSTER_ID_CHARACTERS = 22
+TOPIC_CHARACTERS_KEPT = 200
+"""File systems take names of 255 bytes; partition and attempt need some of them."""
 DATA_NAMES = ("journal", "topics", "state.sqlite")
 HARMLESS_NAMES = (LOCK, f"{META}.new", "lost+found")
 
@@ -116,6 +118,7 @@ def new_cluster_id(random_bytes: Callable[[int], bytes] = secrets.token_bytes) -
 
 def partition_directory(topic: str, partition: int, attempt: int = 0) -> str:
     """Kafka's name for a partition's folder; attempts after the first, for when it is taken, end
-    in a number no topic's own folder can end in."""
-    name = f"{topic}-{partition}"
-    return name if attempt == 0 else f"{name}.{attempt}"
+    in a number no topic's own folder can end in, and are cut to what a file system takes."""
+    if attempt == 0:
+        return f"{topic}-{partition}"
+    return f"{topic[:TOPIC_CHARACTERS_KEPT]}-{partition}.{attempt}"

@@ -27,8 +27,8 @@ from storage.errors import AlreadyLocked
 Buffer = bytes | bytearray | memoryview
 
 NO_SPACE_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-FILE_MODE = 0o644
-DIRECTORY_MODE = 0o755
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
 LOCK_CONTENT_BYTES_MAX = 32
 
 

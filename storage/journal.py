@@ -376,6 +376,16 @@ class Journal:
             self._synced = position
             return position
 
+    @property
+    def unsynced_files(self) -> int:
+        """Full files that a sync has yet to reach."""
+        return len(self._unsynced)
+
+    def skip_sync(self) -> None:
+        """Instead of `sync`, for who does not want it: full files need not be kept open."""
+        with self._sync_lock:
+            self._unsynced.clear()
+
     def mark_durable(self, position: int) -> None:
         """From now on everything below `position` counts as durable."""
         if position > self.durable:

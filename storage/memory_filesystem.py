@@ -32,7 +32,8 @@ class MemoryFile:
             at += len(buffer)
 
     def pread(self, size: int, at: int) -> bytes:
-        return bytes(memoryview(self.content)[at : at + size])
+        # No memoryview: while one exists in a reader's thread the content cannot grow.
+        return bytes(self.content[at : at + size])
 
     def pread_cached(self, size: int, at: int) -> bytes | None:
         return self.pread(size, at)

@@ -92,6 +92,13 @@ class PartitionLog:
         self.log_end_offset = last_offset + 1
         self.size_bytes += len(batch)
 
+    def prepare_append(self) -> None:
+        """Loads what an append may need from files, so that `append` itself cannot fail on them."""
+        if self.segments:
+            segment = self.segments[-1]
+            if segment.index is None or segment.time_index is None:
+                self._environment.load_indexes(segment)
+
     def _roll(self, base_offset: int) -> None:
         if self.segments:
             last = self.segments[-1]
@@ -223,10 +230,10 @@ class PartitionLog:
         for segment in list(self.segments):
             if best is not None and segment.max_timestamp <= best.timestamp:
                 continue
-            found = largest(self._environment, segment, self.log_start_offset)
+            found = largest(self._environment, segment, self.log_start_offset, upper_offset)
             if found is not None and (best is None or found.timestamp > best.timestamp):
                 best = found
-        return best if best is not None and best.offset < upper_offset else None
+        return best
 
     # ---- dropping -----------------------------------------------------------------------------
 

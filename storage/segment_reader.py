@@ -80,7 +80,8 @@ def read_slice(
     if to_the_end:
         wanted = size - start
     else:
-        stop = index.position_from_offset(relative_upper, size)
+        # The index may know batches already that are queued and not yet in the file.
+        stop = min(index.position_from_offset(relative_upper, size), size)
         wanted = min(max(max_bytes, HEADER_BYTES), max(stop - start, HEADER_BYTES))
     data = read(wanted, start)
     if data is None:

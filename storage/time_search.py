@@ -49,9 +49,12 @@ def _first_to_look_at(
 ) -> int:
     """An offset from which on the search cannot miss anything, by the time index."""
     entry = environment.time_index_of(segment).entry_at_or_before(timestamp)
-    if entry is None or segment.base_offset + entry[1] <= start_offset:
+    if entry is None:
         return start_offset
     offset = segment.base_offset + entry[1]
+    if offset <= start_offset or offset >= segment.written.next_offset:
+        # An entry of a batch that is queued and not yet in the file cannot be looked at.
+        return start_offset
     header = next((header for _, _, header in _batches(environment, segment, offset)), None)
     if header is not None and (header.max_timestamp, header.last_offset) == (entry[0], offset):
         return offset
@@ -62,21 +65,22 @@ def _first_to_look_at(
 
 
 def largest(
-    environment: LogEnvironment, segment: Segment, start_offset: int
+    environment: LogEnvironment, segment: Segment, start_offset: int, upper_offset: int
 ) -> TimestampedOffset | None:
-    """The first of the records, from `start_offset` on, with the largest timestamp."""
+    """The first visible record with the largest timestamp, from `start_offset` on."""
     if segment.max_timestamp == NO_TIMESTAMP:
         return None
     found = first_at_or_after(environment, segment, segment.max_timestamp, start_offset)
-    if found is not None:
+    if found is not None and found.offset < upper_offset:
         return found
-    # The record that had it is cut away: look at all that is left.
+    # The record that had it is cut away, or not to be seen yet: look at all that is left.
     best: TimestampedOffset | None = None
     for file, position, header in _batches(environment, segment, start_offset):
         if best is not None and header.max_timestamp <= best.timestamp:
             continue
         for found in _timestamps(segment, file, position, header):
-            if found.offset >= start_offset and (best is None or found.timestamp > best.timestamp):
+            visible = start_offset <= found.offset < upper_offset
+            if visible and (best is None or found.timestamp > best.timestamp):
                 best = found
     return best
 

@@ -34,10 +34,6 @@ def handle(context: Context, request: ApiVersionsRequest | None) -> ApiVersionsR
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(API)])
     if context.version >= 3 and not _is_valid_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    if context.version >= 3:
-        context.connection.client_software = (
-            f"{request.client_software_name} {request.client_software_version}"
-        )
     return ApiVersionsResponse(
         api_keys=[_entry(api) for api in context.broker.apis],
         finalized_features_epoch=NO_FINALIZED_FEATURES,

@@ -132,8 +132,10 @@ class _Parked:
     async def wait(self, deadline: float) -> None:
         """Sleep until woken or until the deadline."""
         timer = self._loop.call_at(deadline, self.wake)
-        await self.woken
-        timer.cancel()
+        try:
+            await self.woken
+        finally:
+            timer.cancel()
         self.woken = self._loop.create_future()
 
 

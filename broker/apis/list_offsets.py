@@ -150,15 +150,16 @@ def _search(searches: list[Search]) -> None:
         log = partition.log
         try:
             if timestamp == MAX_TIMESTAMP:
-                found = log.offset_of_max_timestamp(upper_offset)
+                # The largest of all that is there; a reader who may not see it yet is told nothing.
+                found = log.offset_of_max_timestamp(partition.high_watermark)
             else:
                 found = log.offset_for_timestamp(timestamp, upper_offset)
-        except StorageError:
+        except (StorageError, OSError):
             answer.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         except ProtocolError:
             # Records are not looked at when they are produced, so only now is it seen that they
             # are not what their batch says.
             answer.error_code = ErrorCode.CORRUPT_MESSAGE
         else:
-            if found is not None:
+            if found is not None and found.offset < upper_offset:
                 _found(answer, found.offset, found.timestamp)

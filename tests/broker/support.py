@@ -51,7 +51,7 @@ class InProcessBroker:
         self.settings = Settings(**{"journal_file_bytes": SMALL_JOURNAL_FILE_BYTES, **settings})
         self.now_ms = START_MS
         self.connection: Any = SimpleNamespace(
-            client_software="", has_more=False, on_interrupt=None, unsent_bytes_left=1 << 30
+            has_more=False, on_interrupt=None, unsent_bytes_left=1 << 30
         )
         self._filesystem = MemoryFilesystem()
         self._handlers = load_handlers()

@@ -133,3 +133,27 @@ def test_a_failed_sync_is_reported_and_nothing_becomes_durable() -> None:
         assert durability.durable_position == durable
 
     asyncio.run(scenario())
+
+
+def test_a_change_that_cannot_be_applied_is_fatal(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(scene.partition.log, "append", fail)
+    with pytest.raises(OSError, match="Too many"):
+        scene.append()
+    assert len(scene.failures) == 1
+
+
+def test_without_a_syncer_full_journal_files_are_let_go() -> None:
+    state = recover(SETTINGS, MemoryFilesystem())
+    durability = Durability(state, IdleLoop(), None, lambda _: None)  # type: ignore[arg-type]
+    broker = Broker(SETTINGS, state, durability)
+    partition = create_topic(broker, TopicPlan("events", 1, {})).partitions[0]
+    for _ in range(200):
+        batch = build_batch([Record(0, 0, None, bytes(2_000), ())])
+        take_batch(broker, partition, *only_batch(memoryview(batch)))
+        durability.flush()
+    assert state.store.journal.unsynced_files == 0

@@ -155,6 +155,16 @@ def test_what_is_queued_is_not_visible_before_the_flush() -> None:
     assert read(log, 0) == (batch, 1)
 
 
+def test_batches_that_are_queued_do_not_disturb_readers() -> None:
+    log = new_log()
+    written = [append(log, bytes(5_000)) for _ in range(3)]
+    log.flush()
+    for _ in range(5):
+        append(log, bytes(5_000))
+    assert read(log, 0, upper=3) == (b"".join(written), 3)
+    assert read(log, 1, 6_000, upper=3) == (written[1], 2)
+
+
 def test_offsets_only_rise() -> None:
     log = new_log()
     append(log, count=3)

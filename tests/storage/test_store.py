@@ -10,6 +10,7 @@ import pytest
 from protocol.record_batch import set_base_offset_and_epoch
 from protocol.records import Record, build_batch
 from storage.checkpoint import TableChange
+from storage.directory import partition_directory
 from storage.errors import (
     BrokenInvariant,
     CorruptDirectory,
@@ -439,3 +440,8 @@ def test_a_disk_that_fails_at_any_call_ends_it_and_nothing_is_lost(kinds: list[s
             break
         recovered_matches(filesystem, model, acknowledged)
     assert number > 50
+
+
+def test_directory_names_of_the_longest_topic_fit_a_file_system() -> None:
+    for attempt in (0, 1, 99_999):
+        assert len(partition_directory("t" * 249, 9_999, attempt)) <= 255

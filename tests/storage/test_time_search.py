@@ -98,3 +98,18 @@ def test_records_without_time_are_never_found() -> None:
     append(log, batch_of([-1, -1]))
     assert log.offset_for_timestamp(0, FAR) is None
     assert log.offset_of_max_timestamp(FAR) is None
+
+
+def test_batches_that_are_queued_or_not_visible_are_not_found() -> None:
+    log = new_log()
+    for timestamp in (10, 20):
+        append(log, build_batch([Record(0, 0, None, bytes(5_000), ())], base_timestamp=timestamp))
+    for timestamp in (30, 40):
+        batch = build_batch([Record(0, 0, None, bytes(5_000), ())], base_timestamp=timestamp)
+        set_base_offset_and_epoch(batch, 0, log.log_end_offset, 0)
+        end = log.log_end_offset
+        log.append(bytes(batch), end, end, timestamp, roll=False)
+    assert log.offset_of_max_timestamp(2) == TimestampedOffset(1, 20)
+    assert log.offset_of_max_timestamp(1) == TimestampedOffset(0, 10)
+    assert log.offset_for_timestamp(15, 2) == TimestampedOffset(1, 20)
+    assert log.offset_for_timestamp(35, 2) is None

@@ -267,3 +267,14 @@ def test_a_full_disk_is_a_storage_error(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_topics_no_answers(broker: InProcessBroker, version: int) -> None:
     assert create(broker, version=version) == []
+
+
+def test_a_message_that_quotes_the_client_still_fits_its_answer(broker: InProcessBroker) -> None:
+    config = CreateTopicsRequest.CreatableTopicConfig(name="x" * 32_750, value="1")
+    topic = CreateTopicsRequest.CreatableTopic(
+        name="events", num_partitions=1, replication_factor=1, configs=[config]
+    )
+    for version in (2, 7):
+        (answer,) = broker.call(CreateTopicsRequest(topics=[topic]), version).topics
+        assert answer.error_code == ErrorCode.INVALID_CONFIG
+        assert len(answer.error_message) < 2_000
