@@ -60,6 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         "_closing",
         "_durability",
         "_handlers",
+        "_linger",
         "_out",
         "_paused_reading",
         "_paused_writing",
@@ -95,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waits_durable = False
         self._resume_scheduled = False
         self._closing = False
+        self._linger: asyncio.TimerHandle | None = None
         self.peer = ""
         self.last_active = 0.0
         self.has_more = False
@@ -115,6 +117,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         self._closing = True
+        if self._linger is not None:
+            self._linger.cancel()
         self._server.forget(self)
         self._receive.clear()
         self._out.clear()
@@ -127,12 +131,13 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing or self._transport is None:
             return
         self._closing = True
-        logger.info("closing %s: %s", self.peer, reason)
+        # A hostile peer can cause as many of these lines as it likes.
+        logger.debug("closing %s: %s", self.peer, reason)
         self._pause_reading()
         if not self._out:
             self._transport.close()
         # A peer that does not read its last answers must not keep them in our memory for ever.
-        self._server.loop.call_later(CLOSE_LINGER_SECONDS, self._transport.abort)
+        self._linger = self._server.loop.call_later(CLOSE_LINGER_SECONDS, self._transport.abort)
 
     def _out_of_memory(self) -> None:
         self.close("unfinished requests of all connections need too much memory")

@@ -53,15 +53,16 @@ def walk_records(topic: Topic, header: BatchHeader, batch: memoryview, now_ms: i
                 break
             timestamp = header.base_timestamp + record.timestamp_delta
             max_timestamp = max(max_timestamp, timestamp)
-            if timestamp != NO_TIMESTAMP and not earliest_ms <= timestamp <= latest_ms:
+            timely = timestamp == NO_TIMESTAMP or earliest_ms <= timestamp <= latest_ms
+            if not timely and not config.uses_log_append_time:
                 untimely.append((index, f"Timestamp {timestamp} is out of range {limits}"))
     except ProtocolError as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
+    if untimely:
+        message = "One or more records have been rejected due to invalid timestamp"
+        raise RecordsRefused(ErrorCode.INVALID_TIMESTAMP, message, sorted(keyless + untimely))
     if keyless:
         message = "One or more records have been rejected: a compacted topic needs keys"
         raise RecordsRefused(ErrorCode.INVALID_RECORD, message, keyless)
-    if untimely and not config.uses_log_append_time:
-        message = "One or more records have been rejected due to invalid timestamp"
-        raise RecordsRefused(ErrorCode.INVALID_TIMESTAMP, message, untimely)
     if max_timestamp != header.max_timestamp:
         set_max_timestamp(batch, 0, max_timestamp)

@@ -43,10 +43,8 @@ API = Api(1, 4, 18, answers_from_durable=True)
 logger = logging.getLogger("oncelog.fetch")
 
 READ_COMMITTED = 1
-CONSUMER_REPLICA_IDS = (-1, -2)
-"""An ordinary client, and the debugging reader; other ids are followers, which this broker has
-none of.
-"""
+STORAGE_ERROR_FROM_VERSION = 6
+"""Older clients do not know KAFKA_STORAGE_ERROR; they are sent to look for another leader."""
 
 decode = decode_fetch_request
 
@@ -69,6 +67,11 @@ class Answer(NamedTuple):
 
 def encode(context: Context, answer: Answer) -> Sequence[Buffer]:
     """The answer as a list of buffers; records are not copied."""
+    if context.version < STORAGE_ERROR_FROM_VERSION:
+        for _, _, partitions in answer.topics:
+            for partition in partitions:
+                if partition.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                    partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     return encode_fetch_response(
         context.correlation_id, context.version, answer.error_code, 0, 0, answer.topics
     )
@@ -76,7 +79,7 @@ def encode(context: Context, answer: Answer) -> Sequence[Buffer]:
 
 def handle(context: Context, request: FetchRequest) -> Answer | Coroutine[Any, Any, Answer]:
     """Answer at once when that is possible, else return the coroutine that waits."""
-    if request.session_id != 0 and request.session_epoch > 0:
+    if request.session_epoch > 0:
         return Answer(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ())
     _drop_repeats(request)
     collected = _collect(context, request, may_block=False)

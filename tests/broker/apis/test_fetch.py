@@ -151,6 +151,8 @@ def test_an_unreadable_log_fails_its_own_partition_only(
     first, second = partitions_of(broker, fetch(broker, (0, 0), (1, 0)))
     assert first.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert offsets(second.records) == [0]
+    old, _ = partitions_of(broker, fetch(broker, (0, 0), (1, 0)), 5)
+    assert old.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 async def parked(broker: InProcessBroker, **fields: Any) -> asyncio.Task[Any]:

@@ -182,3 +182,14 @@ def test_validation_of_every_record_puts_the_max_timestamp_right() -> None:
         found = log.read(0, 10_000, 2, at_least_one=True, may_block=True)
         assert found is not None
         assert read_header(found.data).max_timestamp == START_MS
+
+
+def test_a_record_without_key_beside_an_untimely_one_makes_both_known(
+    broker: InProcessBroker,
+) -> None:
+    broker.create_topic("events", cleanup_policy="compact")
+    records = [Record(0, 0, None, b"v", ()), Record(1, 10**9, b"k", b"v", ())]
+    batch_of_two = build_batch(records, base_timestamp=START_MS)
+    answer = broker.call(produce(broker, batch_of_two), 9).responses[0].partition_responses[0]
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [one.batch_index for one in answer.record_errors] == [0, 1]
