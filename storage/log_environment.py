@@ -158,7 +158,8 @@ class LogEnvironment:
         segment.index_is_proven = True
         index, time_index = rebuild_indexes(segment, self.file_of(segment))
         with self._lock:
-            segment.index, segment.time_index = None, None
+            # Never without one in between: a checkpoint in another thread would save "none".
+            segment.index, segment.time_index = index, time_index
             segment.index_saved = segment.time_index_saved = NEVER_SAVED
             self.rebuilt[segment] = None
         kept, kept_time = self._keep(segment, index, time_index)

@@ -326,8 +326,8 @@ class PartitionLog:
         known: dict[str, int] = {}
         for segment in self.segments:
             known[segment.log_path] = segment.size_bytes
-            known[segment.index_path] = segment.index_saved * INDEX_ENTRY_BYTES
-            known[segment.time_index_path] = segment.time_index_saved * TIME_ENTRY_BYTES
+            known[segment.index_path] = max(segment.index_saved, 0) * INDEX_ENTRY_BYTES
+            known[segment.time_index_path] = max(segment.time_index_saved, 0) * TIME_ENTRY_BYTES
         for name in filesystem.listdir(self.directory):
             path = f"{self.directory}/{name}"
             if path not in known:
