@@ -40,6 +40,9 @@ STALLED_PEER_SECONDS = 60.0
 REQUESTS_PER_TURN_MAX = 512
 """Requests of one connection handled before other connections get a turn."""
 
+UNKNOWN_PARTITIONS_PARKED_MAX = 100
+"""A Fetch that names more partitions that do not exist is not parked: each look costs as much."""
+
 PARKED_FETCH_MS_MAX = 300_000
 """A Fetch never waits longer, whatever its max_wait says."""
 

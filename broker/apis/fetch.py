@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from broker.context import Context
 from broker.leader_epochs import check_leader_epoch
-from broker.limits import PARKED_FETCH_MS_MAX
+from broker.limits import PARKED_FETCH_MS_MAX, UNKNOWN_PARTITIONS_PARKED_MAX
 from broker.partition import LEADER_EPOCH, Partition
 from broker.registry import Api, Buffer
 from protocol.errors import ErrorCode
@@ -192,6 +192,7 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
     size_bytes = 0
     has_error = False
     has_valid = False
+    unknown = 0
     found = iter(_asked_partitions(context, request))
     for name, topic_id, partitions in request.topics:
         answers: list[PartitionFetched] = []
@@ -200,6 +201,7 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
             error = _refuse(context, partition, topic_id, asked)
             if partition is None:
                 # Kafka goes on waiting for the partitions that do exist.
+                unknown += 1
                 answers.append(PartitionFetched(asked[0], error, -1))
                 continue
             has_valid = True
@@ -221,7 +223,8 @@ def _collect(context: Context, request: FetchRequest, may_block: bool) -> Collec
             has_error = has_error or answer.error_code != 0
             answers.append(answer)
         topics.append((name, topic_id, answers))
-    return Collected(topics, size_bytes, has_error or not has_valid, False)
+    has_error = has_error or not has_valid or unknown > UNKNOWN_PARTITIONS_PARKED_MAX
+    return Collected(topics, size_bytes, has_error, False)
 
 
 def _refuse(

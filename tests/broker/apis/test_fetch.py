@@ -155,6 +155,13 @@ def test_an_unreadable_log_fails_its_own_partition_only(
     assert old.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_many_unknown_partitions_are_not_waited_for(broker: InProcessBroker) -> None:
+    broker.create_topic("events")
+    asked = [(0, 0), *((number, 0) for number in range(1, 200))]
+    answers = partitions_of(broker, fetch(broker, *asked, max_wait_ms=60_000))
+    assert len(answers) == 200
+
+
 async def parked(broker: InProcessBroker, **fields: Any) -> asyncio.Task[Any]:
     """A Fetch that found nothing and waits, as a connection would run it."""
     writer = Writer()
