@@ -183,6 +183,11 @@ class LogEnvironment:
             self._evict()
             return kept
 
+    def count_closed(self, segment: Segment) -> None:
+        """A segment takes no more batches: from now on its indexes are kept like loaded ones."""
+        if segment.index is not None and segment.time_index is not None:
+            self._keep(segment, segment.index, segment.time_index)
+
     def _evict(self) -> None:
         for _ in range(len(self._loaded)):
             if self._loaded_bytes <= self._loaded_index_bytes_max:

@@ -104,6 +104,7 @@ class PartitionLog:
             last = self.segments[-1]
             self._environment.load_indexes(last)
             last.close()
+            self._environment.count_closed(last)
             self._changed[last] = None
         self.segments.append(Segment(self.directory, base_offset))
 

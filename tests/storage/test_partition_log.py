@@ -367,3 +367,21 @@ def test_reads_on_a_real_directory(tmp_path: Path) -> None:
         assert found is not None
         seen, offset = seen + bytes(found.data), found.next_offset
     assert seen == b"".join(batches)
+
+
+def test_indexes_of_segments_closed_in_this_run_are_let_go_once_saved() -> None:
+    environment = LogEnvironment(MemoryFilesystem(), 8, loaded_index_bytes_max=64)
+    log = PartitionLog(environment, DIRECTORY)
+    for _ in range(12):
+        for _ in range(4):
+            append(log, bytes(5_000))
+        log.flush()
+        for segment in log.segments:
+            # As a checkpoint does: what is in memory is in the index files, too.
+            segment.index_saved = len(segment.index) if segment.index is not None else 0
+            times = segment.time_index
+            segment.time_index_saved = len(times) if times is not None else 0
+            segment.used = False
+        append(log, bytes(5_000), roll=True)
+    kept = [segment for segment in log.segments if segment.index is not None]
+    assert len(kept) < len(log.segments) // 2
