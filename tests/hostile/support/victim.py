@@ -42,12 +42,13 @@ def wait_until(probe: Callable[[], bool], what: Callable[[], str]) -> None:
 class Victim:
     """A running broker, its state before the attack, and the healthy client's connection."""
 
-    def __init__(self, process: BrokerProcess, healthy: Broker) -> None:
+    def __init__(self, process: BrokerProcess, healthy: Broker, more_growth_bytes: int) -> None:
         self.process = process
         self.bootstrap = process.bootstrap
         self.pid = process.pid
         self.healthy = healthy
         self.topic = self.healthy.create_topic()
+        self._usual_growth_bytes = GROWTH_BYTES_MAX + more_growth_bytes
         self._produced = 0
         self._log_seen = 0
         self._folder = Path("/proc") / str(self.pid)
@@ -69,12 +70,12 @@ class Victim:
 
     def expect_default_growth(self) -> None:
         """Forget the past: what comes now is measured against the usual limits."""
-        self._growth_bytes_max = GROWTH_BYTES_MAX
+        self._growth_bytes_max = self._usual_growth_bytes
         self.forget_peak()
 
     def allow_growth(self, more_bytes: int) -> None:
         """This attack aims at a limit of its own, on top of the usual ones."""
-        self._growth_bytes_max = GROWTH_BYTES_MAX + more_bytes
+        self._growth_bytes_max = self._usual_growth_bytes + more_bytes
 
     def sockets(self) -> int:
         return sum(link.startswith("socket:") for link in self._descriptors())
